@@ -1,0 +1,160 @@
+"""Every way the service can fail: one exception, one table of codes.
+
+A code is stable: clients switch on it, so a code is never renamed. The table gives the HTTP status and the title that
+go with it; a door (HTTP, command line) turns a `VQAError` into its own shape and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from http import HTTPStatus
+from typing import NamedTuple
+
+
+class Code(StrEnum):
+    """Stable machine-readable names of what went wrong."""
+
+    # the request as a whole
+    BAD_REQUEST = "bad_request"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"
+    BODY_TOO_LARGE = "body_too_large"
+    BODY_TIMEOUT = "body_timeout"
+    INVALID_JSON = "invalid_json"
+    BAD_MULTIPART = "bad_multipart"
+    UNKNOWN_FIELD = "unknown_field"
+    MISSING_FIELD = "missing_field"
+    INVALID_FIELD = "invalid_field"
+    # the picture
+    IMAGE_EMPTY = "image_empty"
+    IMAGE_UNDECODABLE = "image_undecodable"
+    IMAGE_TRUNCATED = "image_truncated"
+    IMAGE_TOO_LARGE = "image_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    INVALID_BASE64 = "invalid_base64"
+    URL_NOT_ALLOWED = "url_not_allowed"
+    # the question and what may answer it
+    QUESTION_EMPTY = "question_empty"
+    QUESTION_TOO_LONG = "question_too_long"
+    QUESTION_INVALID = "question_invalid"
+    CHOICES_INVALID = "choices_invalid"
+    CHOICES_OUTSIDE_VOCABULARY = "choices_outside_vocabulary"
+    UNKNOWN_ANSWER_SET = "unknown_answer_set"
+    UNKNOWN_MODEL = "unknown_model"
+    NOT_CALIBRATED = "not_calibrated"
+    GENERATOR_UNAVAILABLE = "generator_unavailable"
+    CLASSIFIER_UNAVAILABLE = "classifier_unavailable"
+    # the service's own state
+    CLIENT_CLOSED_REQUEST = "client_closed_request"
+    NOT_READY = "not_ready"
+    SATURATED = "saturated"
+    DRAINING = "draining"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    BACKEND_INVALID_SCORES = "backend_invalid_scores"
+    BACKEND_FAILED = "backend_failed"
+    INTERNAL_ERROR = "internal_error"
+
+
+class Problem(NamedTuple):
+    """What HTTP says for a code: the status and a title that is the same for every occurrence (RFC 9457)."""
+
+    status: int
+    title: str
+
+
+# nginx's status for "the client hung up before the reply"; it is counted and never sent to anyone.
+CLIENT_CLOSED_REQUEST_STATUS = 499
+
+PROBLEMS: dict[Code, Problem] = {
+    Code.BAD_REQUEST: Problem(HTTPStatus.BAD_REQUEST, "The request is malformed"),
+    Code.NOT_FOUND: Problem(HTTPStatus.NOT_FOUND, "No such resource"),
+    Code.METHOD_NOT_ALLOWED: Problem(HTTPStatus.METHOD_NOT_ALLOWED, "This method is not allowed here"),
+    Code.UNSUPPORTED_CONTENT_TYPE: Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body's content type is not accepted"),
+    Code.BODY_TOO_LARGE: Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is larger than the limit"),
+    Code.BODY_TIMEOUT: Problem(HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time"),
+    Code.INVALID_JSON: Problem(HTTPStatus.BAD_REQUEST, "The body is not valid JSON"),
+    Code.BAD_MULTIPART: Problem(HTTPStatus.BAD_REQUEST, "The body is not valid multipart/form-data"),
+    Code.UNKNOWN_FIELD: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "A field is not known"),
+    Code.MISSING_FIELD: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "A field is missing"),
+    Code.INVALID_FIELD: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "A field has a value that is not allowed"),
+    Code.IMAGE_EMPTY: Problem(HTTPStatus.BAD_REQUEST, "The picture is empty"),
+    Code.IMAGE_UNDECODABLE: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The picture cannot be decoded"),
+    Code.IMAGE_TRUNCATED: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The picture is cut short"),
+    Code.IMAGE_TOO_LARGE: Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The picture is larger than the limit"),
+    Code.UNSUPPORTED_MEDIA_TYPE: Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The bytes are not a supported picture"),
+    Code.INVALID_BASE64: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The picture is not valid base64"),
+    Code.URL_NOT_ALLOWED: Problem(HTTPStatus.FORBIDDEN, "This picture address is not allowed"),
+    Code.QUESTION_EMPTY: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The question is empty"),
+    Code.QUESTION_TOO_LONG: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The question is too long"),
+    Code.QUESTION_INVALID: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The question holds characters that are not text"),
+    Code.CHOICES_INVALID: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The choices cannot be used"),
+    Code.CHOICES_OUTSIDE_VOCABULARY: Problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "The classifier does not know some of the choices"
+    ),
+    Code.UNKNOWN_ANSWER_SET: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "No answer set has this name"),
+    Code.UNKNOWN_MODEL: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "No model that is served has this name"),
+    Code.NOT_CALIBRATED: Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "The model has no fitted calibration"),
+    Code.GENERATOR_UNAVAILABLE: Problem(HTTPStatus.NOT_IMPLEMENTED, "No generator is configured"),
+    Code.CLASSIFIER_UNAVAILABLE: Problem(HTTPStatus.NOT_IMPLEMENTED, "No classifier is configured"),
+    Code.CLIENT_CLOSED_REQUEST: Problem(CLIENT_CLOSED_REQUEST_STATUS, "The client closed the connection"),
+    Code.NOT_READY: Problem(HTTPStatus.SERVICE_UNAVAILABLE, "The service is starting"),
+    Code.SATURATED: Problem(HTTPStatus.SERVICE_UNAVAILABLE, "The service is saturated"),
+    Code.DRAINING: Problem(HTTPStatus.SERVICE_UNAVAILABLE, "The service is shutting down"),
+    Code.DEADLINE_EXCEEDED: Problem(HTTPStatus.GATEWAY_TIMEOUT, "The deadline has passed"),
+    Code.BACKEND_INVALID_SCORES: Problem(HTTPStatus.BAD_GATEWAY, "The model gave scores that are not numbers"),
+    Code.BACKEND_FAILED: Problem(HTTPStatus.BAD_GATEWAY, "The model failed"),
+    Code.INTERNAL_ERROR: Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The service has a fault"),
+}
+
+
+class VQAError(Exception):
+    """Something that a caller must be told, with its stable code.
+
+    Args:
+        code: which problem it is.
+        detail: one or two sentences for a person: what is wrong and what to do. Never holds the caller's bytes.
+        field: the request field at fault, as the caller wrote it (`question`, `image.base64`, `choices[3]`).
+        retry_after_s: seconds after which trying again makes sense, where it does.
+        extra: further members of the problem document (limits, sizes); JSON-serialisable.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        detail: str,
+        *,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+        extra: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.field = field
+        self.retry_after_s = retry_after_s
+        self.extra = extra or {}
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that goes with the code."""
+        return int(PROBLEMS[self.code].status)
+
+    @property
+    def title(self) -> str:
+        """The title that goes with the code, the same for every occurrence."""
+        return PROBLEMS[self.code].title
+
+    def at(self, field: str) -> VQAError:
+        """The same error with `field` filled in, unless it names one already."""
+        if self.field is None:
+            self.field = field
+        return self
+
+
+class ImageError(VQAError):
+    """A picture that is refused; `code` is one of the image codes."""
+
+
+class SettingsError(ValueError):
+    """A setting has a value that cannot be used; the message names the setting."""
