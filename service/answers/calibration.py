@@ -1,0 +1,197 @@
+"""A fitted calibration, loaded with its model.
+
+    {"version": 1, "fitted_on": "text", "questions": 4000, "target": "vqa_accuracy(always)",
+     "confidence": {"quantity": "top_mass", "score_kind": "softmax",
+                    "maps": {"default": MAP, "yes/no": MAP, "number": MAP, "other": MAP}},
+     "answerability": {"kind": "logistic", "features": ["unanswerable_logit", "top_logit"],
+                       "weights": [w1, w2], "bias": b, "threshold": 0.5},
+     "notes": anything}
+
+`confidence` and `answerability` may each be absent: not fitted. Of `maps`, `default` is needed; a type
+without a map takes it. `score_kind` and `notes` are optional. For MAP see `maps`.
+
+- `top_mass` is the absolute mass (`Posterior.mass`) of the best answerable member: what the model believes of
+  its answer before the answer set flatters it. Its map gives the expected VQA accuracy of that answer.
+- Answerability is the probability that the question can be answered: logistic(weights . features + bias),
+  with `unanswerable_logit` = logit(mass of "unanswerable") and `top_logit` = logit(top_mass), both masses
+  kept within [1e-6, 1 - 1e-6]. At `threshold` and above the question counts as answerable.
+
+Where `score_kind` is named, a posterior of another kind is not calibrated by it: a sigmoid score of 0.8 and a
+softmax probability of 0.8 are different quantities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from service.answers.answer_types import AnswerType
+from service.answers.maps import (
+    CalibrationError,
+    CalibrationMap,
+    check_keys,
+    logistic,
+    logit,
+    read_map,
+    read_number,
+    read_numbers,
+    read_object,
+)
+from service.answers.posterior import Posterior, ScoreKind
+
+VERSION: Final = 1
+DEFAULT: Final = "default"
+_MAP_NAMES: Final = {DEFAULT, AnswerType.YES_NO, AnswerType.NUMBER, AnswerType.OTHER}
+_FEATURES: Final = ("unanswerable_logit", "top_logit")
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The fitted maps from `top_mass` to expected VQA accuracy, by answer type."""
+
+    maps: Mapping[str, CalibrationMap]
+    score_kind: ScoreKind | None
+
+    def applies_to(self, posterior: Posterior) -> bool:
+        """Whether the posterior's masses are the quantity that was fitted."""
+        return self.score_kind in (None, posterior.score_kind)
+
+    def __call__(self, top_mass: float, answer_type: str) -> float:
+        """The expected VQA accuracy, in [0, 1]."""
+        fitted = self.maps.get(answer_type, self.maps[DEFAULT])
+        return min(max(fitted(top_mass), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Answerability:
+    """The fitted probability that a question can be answered."""
+
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    threshold: float
+
+    def __call__(self, unanswerable_mass: float, top_mass: float) -> float:
+        """The probability, in [0, 1], from the two masses."""
+        values = dict(zip(_FEATURES, (logit(unanswerable_mass), logit(top_mass)), strict=True))
+        pairs = zip(self.weights, self.features, strict=True)
+        return logistic(sum(weight * values[feature] for weight, feature in pairs) + self.bias)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was fitted for a model, and on what.
+
+    Attributes:
+        id: a digest of the file's content, whatever its layout; 12 hexadecimal digits.
+        fitted_on: the data it was fitted on, in words.
+        questions: how many questions.
+        target: what was fitted to.
+        confidence: None if not fitted.
+        answerability: None if not fitted.
+    """
+
+    id: str
+    fitted_on: str
+    questions: int
+    target: str
+    confidence: Confidence | None
+    answerability: Answerability | None
+
+    @classmethod
+    def load(cls, source: Path | str | Mapping[str, object]) -> Calibration:
+        """From a file, or from what such a file holds.
+
+        Raises:
+            CalibrationError: it is no such calibration; the message names the key.
+            OSError: the file cannot be read.
+        """
+        if isinstance(source, Mapping):
+            return cls._read(source)
+        path = Path(source)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CalibrationError(f"{path.name} is not JSON: {error}") from error
+        try:
+            return cls._read(read_object(value, "the calibration"))
+        except CalibrationError as error:
+            raise CalibrationError(f"{path.name}: {error}") from error
+
+    @classmethod
+    def _read(cls, body: Mapping[str, object]) -> Calibration:
+        known = {
+            "version", "fitted_on", "questions", "target", "confidence", "answerability", "notes"
+        }  # fmt: skip
+        check_keys(body, known, "calibration")
+        if body.get("version") != VERSION:
+            raise CalibrationError(f"version must be {VERSION}")
+        questions = read_number(body.get("questions"), "questions")
+        if questions < 0 or questions != int(questions):
+            raise CalibrationError("questions must be a whole number and not negative")
+        confidence, answerability = body.get("confidence"), body.get("answerability")
+        return cls(
+            id=_digest(body),
+            fitted_on=_read_text(body, "fitted_on"),
+            questions=int(questions),
+            target=_read_text(body, "target"),
+            confidence=None if confidence is None else _read_confidence(confidence),
+            answerability=None if answerability is None else _read_answerability(answerability),
+        )
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    try:
+        canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CalibrationError(f"calibration is not JSON: {error}") from error
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()[:12]
+
+
+def _read_text(body: Mapping[str, object], key: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise CalibrationError(f"{key} must be a text, and not blank")
+    return value
+
+
+def _read_confidence(value: object) -> Confidence:
+    at = "confidence"
+    body = read_object(value, at)
+    check_keys(body, {"quantity", "score_kind", "maps"}, at)
+    if body.get("quantity") != "top_mass":
+        raise CalibrationError(f"{at}.quantity must be top_mass")
+    kind = body.get("score_kind")
+    if kind is not None and kind not in list(ScoreKind):
+        raise CalibrationError(f"{at}.score_kind must be one of {', '.join(ScoreKind)}")
+    maps = read_object(body.get("maps"), f"{at}.maps")
+    check_keys(maps, set(_MAP_NAMES), f"{at}.maps")
+    if DEFAULT not in maps:
+        raise CalibrationError(f"{at}.maps.{DEFAULT} is missing")
+    fitted = {name: read_map(entry, f"{at}.maps.{name}") for name, entry in maps.items()}
+    return Confidence(fitted, None if kind is None else ScoreKind(str(kind)))
+
+
+def _read_answerability(value: object) -> Answerability:
+    at = "answerability"
+    body = read_object(value, at)
+    check_keys(body, {"kind", "features", "weights", "bias", "threshold"}, at)
+    if body.get("kind") != "logistic":
+        raise CalibrationError(f"{at}.kind must be logistic")
+    features = body.get("features")
+    if not isinstance(features, list | tuple) or not features:
+        raise CalibrationError(f"{at}.features must be a list, and not empty")
+    for i, feature in enumerate(features):
+        if feature not in _FEATURES or feature in features[:i]:
+            raise CalibrationError(f"{at}.features[{i}] must be one of {', '.join(_FEATURES)}, each once")
+    weights = read_numbers(body.get("weights"), f"{at}.weights")
+    if len(weights) != len(features):
+        raise CalibrationError(f"{at}.weights has {len(weights)} entries for {len(features)} features")
+    threshold = read_number(body.get("threshold"), f"{at}.threshold")
+    if not 0 <= threshold <= 1:
+        raise CalibrationError(f"{at}.threshold must be within 0 and 1")
+    return Answerability(tuple(features), weights, read_number(body.get("bias"), f"{at}.bias"), threshold)

@@ -1,0 +1,167 @@
+"""From a posterior to what the service says: the answer, how sure it is, and whether it stands behind it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.answers.answer_types import AnswerType, answer_type
+from service.answers.calibration import Calibration
+from service.answers.families import UNANSWERABLE
+from service.answers.posterior import Posterior
+from service.errors import Code, VQAError
+
+_RISK_TOLERANCE: Final = 1e-9  # 1 - 0.95 is a little more than 0.05 in floating point
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answer and the model's own probability of it."""
+
+    answer: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reply says about the answer. Every number is finite and in [0, 1].
+
+    Attributes:
+        answer: the answer in the set's spelling; "unanswerable" if the question cannot be answered; None if
+            the service abstains, so that a client which reads nothing else never acts on an answer that the
+            service does not stand behind.
+        confidence: the calibrated probability that `answer` is right (the expected VQA accuracy); None if not
+            calibrated. Given also when abstaining: it is the confidence that was too low.
+        calibrated: whether a fitted map made `confidence`, from the quantity it was fitted on.
+        answerable: whether the question can be answered; None where the model has no way to say so.
+        answerability: the fitted probability that it can; None if not fitted.
+        abstained: whether `max_risk` was given and the answer's risk is above it.
+        candidates: the most probable members, "unanswerable" among them where the model can say it.
+        off_set: the mass the model gave to answers outside the set; None where the scores have none.
+        raw_answer: the model's own spelling of what was decided on; None where it has none.
+        answer_type: the type of what was decided on.
+    """
+
+    answer: str | None
+    confidence: float | None
+    calibrated: bool
+    answerable: bool | None
+    answerability: float | None
+    abstained: bool
+    candidates: tuple[Candidate, ...]
+    off_set: float | None
+    raw_answer: str | None
+    answer_type: AnswerType
+
+
+def finish(
+    posterior: Posterior, calibration: Calibration | None, *, top_k: int = 5, max_risk: float | None = None
+) -> Verdict:
+    """Decides answerability, answer, confidence and abstention, in this order.
+
+    1. Answerable: with a fitted answerability, whether it reaches its threshold; else whether the most
+    probable member
+       is another than "unanswerable"; unknown (None) if the model cannot say "unanswerable".
+    2. The answer is the most probable answerable member, or "unanswerable".
+    3. The confidence of an answer is the fitted map of its type at its absolute mass. That of "unanswerable"
+    is
+       1 - answerability. Neither exists unless both the confidence map and what it is applied to were fitted.
+    4. With `max_risk`, the service abstains if 1 - confidence is above it, and also if there is no confidence
+    in this
+       very verdict: what cannot be vouched for is not said.
+
+    Args:
+        posterior: from any backend.
+        calibration: what was fitted for the model; None if nothing was.
+        top_k: how many candidates to list, at least 0.
+        max_risk: the highest acceptable probability of a wrong answer, in [0, 1]; None to always answer.
+
+    Raises:
+        VQAError: `not_calibrated` (field `max_risk`) if `max_risk` is given and no confidence map was fitted;
+            `invalid_field` if `max_risk` or `top_k` is out of its range.
+    """
+    _check_request(posterior, calibration, top_k, max_risk)
+    best = posterior.best_answerable()
+    top_mass = 0.0 if best is None else posterior.mass(best)
+    nothing = posterior.answer_set.unanswerable
+    answerable, answerability = _answerable(posterior, calibration, top_mass)
+    confidence: float | None = None
+    fitted = calibration.confidence if calibration is not None else None
+    decided: int | None
+    if answerable is False or best is None:
+        decided, kind = nothing, AnswerType.UNANSWERABLE
+        answer = UNANSWERABLE if nothing is None else posterior.answer_set.spellings[nothing]
+        if answerability is not None and fitted is not None and fitted.applies_to(posterior):
+            confidence = 1.0 - answerability
+    else:
+        decided, kind = best, answer_type(posterior.answer_set.keys[best])
+        answer = posterior.answer_set.spellings[best]
+        if fitted is not None and fitted.applies_to(posterior):
+            confidence = fitted(top_mass, kind)
+    abstained = max_risk is not None and (confidence is None or 1.0 - confidence > max_risk + _RISK_TOLERANCE)
+    return Verdict(
+        answer=None if abstained else answer,
+        confidence=confidence,
+        calibrated=confidence is not None,
+        answerable=answerable,
+        answerability=answerability,
+        abstained=abstained,
+        candidates=_candidates(posterior, top_k),
+        off_set=posterior.off_set,
+        raw_answer=None if decided is None else posterior.raw_answer(decided),
+        answer_type=kind,
+    )
+
+
+def _check_request(
+    posterior: Posterior, calibration: Calibration | None, top_k: int, max_risk: float | None
+) -> None:
+    if top_k < 0:
+        raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
+    if max_risk is None:
+        return
+    if not (math.isfinite(max_risk) and 0.0 <= max_risk <= 1.0):
+        raise VQAError(Code.INVALID_FIELD, "max_risk must be within 0 and 1.", field="max_risk")
+    fitted = calibration.confidence if calibration is not None else None
+    if fitted is None or not fitted.applies_to(posterior):
+        raise VQAError(
+            Code.NOT_CALIBRATED,
+            "This model has no fitted confidence, so no risk can be kept to. Leave max_risk out.",
+            field="max_risk",
+        )
+
+
+def _answerable(
+    posterior: Posterior, calibration: Calibration | None, top_mass: float
+) -> tuple[bool | None, float | None]:
+    """Whether the question can be answered, and the fitted probability that it can."""
+    nothing = posterior.answer_set.unanswerable
+    fitted = calibration.answerability if calibration is not None else None
+    if fitted is not None:
+        answerability = fitted(0.0 if nothing is None else posterior.mass(nothing), top_mass)
+        return answerability >= fitted.threshold, answerability
+    if not posterior.says_unanswerable:
+        return None, None
+    return posterior.best() != nothing, None
+
+
+def _candidates(posterior: Posterior, top_k: int) -> tuple[Candidate, ...]:
+    """The top_k members by probability, ties in the set's order."""
+    p = posterior.probabilities
+    order = _descending(p, min(top_k + 1, p.size))
+    silent = None if posterior.says_unanswerable else posterior.answer_set.unanswerable
+    kept = [int(i) for i in order if i != silent][:top_k]
+    return tuple(Candidate(posterior.answer_set.spellings[i], float(p[i])) for i in kept)
+
+
+def _descending(p: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """The indexes of the k largest, largest first, equals in order; sorts only what it must."""
+    if not 0 < k < p.size:
+        return np.argsort(-p, kind="stable")[:k]
+    kth = np.partition(p, p.size - k)[p.size - k]
+    among = np.flatnonzero(p >= kth)
+    return among[np.argsort(-p[among], kind="stable")][:k]
