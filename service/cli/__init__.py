@@ -1,1 +1,1 @@
-"""(to be written)"""
+"""The door for people: the command `vqa`."""

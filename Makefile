@@ -1,0 +1,72 @@
+# make serve   sets everything up and serves the embedded model (the main job)
+# make test    sets everything up and runs all tests
+# The rest: install, install-export, test-fast, lint, format, fuzz, easy-vqa.
+
+PYTHON ?= python3
+VENV := .venv
+EXPORT_VENV := .venv-export
+PIP := -m pip install --quiet --disable-pip-version-check
+# `gpu` in place of `cpu` installs onnxruntime-gpu; then serve with VQA_DEVICE=cuda.
+ORT ?= cpu
+HOST ?= 127.0.0.1
+PORT ?= 8000
+MODEL ?= vilt-shapes
+
+.PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa system clean
+
+install: $(VENV)/.core
+install-dev: $(VENV)/.dev
+install-export: $(EXPORT_VENV)/.installed
+
+# Debian's python3 comes without venv; as root we can mend that, else we say what is missing.
+system:
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3 python3-venv python3-pip; \
+	  else echo "python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; fi; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
+
+$(VENV)/.core: pyproject.toml constraints.txt | system
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT)]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT),dev]'
+	@touch $@
+
+$(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
+	$(PYTHON) -m venv $(EXPORT_VENV)
+	$(EXPORT_VENV)/bin/python $(PIP) --requirement models/constraints.txt
+	@touch $@
+
+serve: install
+	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier $(MODEL)
+
+test: install-dev install-export
+	$(VENV)/bin/python -m pytest --cov --cov-report=term --cov-fail-under=90
+
+# No export environment: what needs torch is skipped.
+test-fast: install-dev
+	$(VENV)/bin/python -m pytest -m "not export"
+
+lint: install-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+format: install-dev
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+# The long fuzz of the picture decoder; `make test` runs a miniature of it.
+fuzz: install-dev
+	$(VENV)/bin/python -m tests.fuzz.decoder --count 20000
+
+# The official easy-VQA test split, all 9,673 questions, over HTTP against a server that this starts and stops.
+easy-vqa: install-dev
+	$(VENV)/bin/python -m loadtest.easy_vqa
+
+clean:
+	rm -rf $(VENV) $(EXPORT_VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

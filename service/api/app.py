@@ -1,0 +1,87 @@
+"""The application: routes, middleware and error handlers over one gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+from service.api.middleware import RequestMiddleware
+from service.api.openapi import install_openapi
+from service.api.problems import ProblemResponse
+from service.api.routes import make_router
+from service.errors import Code, VQAError
+from service.gateway import Gateway
+from service.settings import Settings
+from service.telemetry.loop_lag import watch_loop_lag
+from service.telemetry.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+def create_app(
+    gateway: Gateway,
+    settings: Settings,
+    metrics: Metrics,
+    *,
+    on_start_failed: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """The ASGI application. It listens at once; the gateway starts in the background and `/readyz` says when.
+
+    Args:
+        gateway: started and stopped with the application.
+        settings: limits of what a request may hold.
+        metrics: where requests are counted.
+        on_start_failed: called when no backend came up.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        lag = asyncio.create_task(watch_loop_lag(metrics.loop_lag_seconds.observe))
+        starting = asyncio.create_task(_start(gateway, on_start_failed))
+        try:
+            yield
+        finally:
+            for task in (starting, lag):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            await gateway.stop()
+
+    app = FastAPI(title="VQA service", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.include_router(make_router(gateway, settings, metrics))
+    app.add_middleware(RequestMiddleware, metrics=metrics)
+    install_openapi(app)
+
+    @app.exception_handler(VQAError)
+    async def on_vqa_error(_: Request, error: VQAError) -> Response:
+        metrics.problems.labels(error.code.value).inc()
+        return ProblemResponse(error)
+
+    @app.exception_handler(HTTPException)
+    async def on_http_exception(_: Request, error: HTTPException) -> Response:
+        """What the framework refuses itself: unknown paths and methods."""
+        code = {404: Code.NOT_FOUND, 405: Code.METHOD_NOT_ALLOWED}.get(error.status_code, Code.BAD_REQUEST)
+        detail = {
+            Code.NOT_FOUND: "There is nothing at this path. GET / lists the routes.",
+            Code.METHOD_NOT_ALLOWED: "This path does not take this method; the Allow header lists those it takes.",
+        }.get(code, "The request is malformed.")
+        metrics.problems.labels(code.value).inc()
+        return ProblemResponse(VQAError(code, detail), headers=dict(error.headers or {}))
+
+    return app
+
+
+async def _start(gateway: Gateway, on_failed: Callable[[], None]) -> None:
+    try:
+        await gateway.start()
+    except ExceptionGroup:
+        # Each failure was logged where it happened.
+        log.error("no backend started, so the service can answer nothing")
+        on_failed()
+    else:
+        log.info("ready")

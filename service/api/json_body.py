@@ -1,0 +1,61 @@
+"""Strict JSON: UTF-8 (a byte-order mark is forgiven), no NaN, no key twice, an object at the top."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from service.errors import Code, VQAError
+
+
+def parse_json_object(data: bytes | bytearray) -> dict[str, Any]:
+    """The object in a request body.
+
+    Raises:
+        VQAError: `invalid_json`, or `invalid_field` for a key that occurs twice; no text of the caller's is in it.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise VQAError(
+            Code.INVALID_JSON, f"The body is not UTF-8 (at byte {error.start}). Send JSON in UTF-8."
+        ) from None
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise VQAError(Code.INVALID_JSON, "The body must be a JSON object.")
+    return value
+
+
+def parse_json(text: str) -> Any:
+    """Any JSON value, read as strictly.
+
+    Raises:
+        VQAError: `invalid_json` or `invalid_field`.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise VQAError(Code.INVALID_JSON, f"The body is not valid JSON: {error.msg} ({where}).") from None
+    except RecursionError:
+        raise VQAError(Code.INVALID_JSON, "The body is nested too deeply.") from None
+    except ValueError:
+        # Python refuses to read integers of thousands of digits.
+        raise VQAError(Code.INVALID_JSON, "The body holds a number that is too long.") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise VQAError(Code.INVALID_JSON, f"The body holds {name}, which is not JSON.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if any("\ud800" <= char <= "\udfff" for char in key):
+            raise VQAError(Code.INVALID_JSON, "A key holds an unpaired surrogate, which is not text.")
+        if key in found:
+            raise VQAError(
+                Code.INVALID_FIELD, "This key occurs twice; it is not clear which is meant.", field=key[:100]
+            )
+        found[key] = value
+    return found

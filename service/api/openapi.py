@@ -1,0 +1,201 @@
+"""The OpenAPI document: the routes read their bodies themselves, so what they take is described here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from starlette.responses import PlainTextResponse
+
+import service
+from service.api.examples import (
+    ANSWER_EXAMPLE,
+    ANSWERS_EXAMPLE,
+    MODELS_EXAMPLE,
+    NOT_READY_EXAMPLE,
+    READY_EXAMPLE,
+)
+from service.api.problems import PROBLEM_TYPE
+from service.api.schema import (
+    AnswerReply,
+    AnswerRequest,
+    AnswersReply,
+    AnswersRequest,
+    Live,
+    Models,
+    ProblemDocument,
+    Ready,
+)
+from service.errors import PROBLEMS, Code
+
+_REF = "#/components/schemas/{model}"
+# One red pixel.
+_PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+
+# Codes that a question can meet; what only unknown paths and methods meet is documented once, below.
+_OTHER_CODES = {Code.NOT_FOUND, Code.METHOD_NOT_ALLOWED, Code.CLIENT_CLOSED_REQUEST}
+
+
+def documented(route: str) -> dict[str, Any]:
+    """The keyword arguments with which a route is declared: its replies, their examples, and its body."""
+    return _ROUTES[route]
+
+
+def install_openapi(app: FastAPI) -> None:
+    """Make `app.openapi()` give the whole document, request schemas included."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title="VQA service", version=service.__version__, description=_DESCRIPTION, routes=app.routes
+            )
+            models: list[tuple[type[BaseModel], Any]] = [
+                (model, "validation") for model in (AnswerRequest, AnswersRequest, ProblemDocument)
+            ]
+            _, schemas = models_json_schema(models, ref_template=_REF)
+            document.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+_DESCRIPTION = (
+    "Answers questions about pictures. "
+    "Errors are RFC 9457 problem documents with a stable `code` and the field at fault."
+)
+
+
+def _example(value: Any, description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"example": value}}}
+
+
+def _problems(codes: set[Code]) -> dict[int | str, dict[str, Any]]:
+    """One entry a status, with an example for each code that has it."""
+    by_status: dict[int | str, dict[str, Any]] = {}
+    for code in Code:
+        if code not in codes:
+            continue
+        status, title = PROBLEMS[code]
+        entry = by_status.setdefault(
+            int(status),
+            {
+                "description": title,
+                "content": {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(model="ProblemDocument")}, "examples": {}}},
+            },
+        )
+        example = {
+            "type": f"urn:vqa:problem:{code.value}",
+            "title": title,
+            "status": int(status),
+            "detail": "What is wrong in this request, and what to do.",
+            "code": code.value,
+            "request_id": "9f1c2ab04e7d4c7f8a55c2f1c3b0a9d2",
+        }
+        if int(status) == 503:
+            entry["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Whole seconds."}}
+            example["retry_after_s"] = 1
+        entry["content"][PROBLEM_TYPE]["examples"][code.value] = {"value": example}
+    return by_status
+
+
+def _form(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "schema": {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+    }
+
+
+_FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+_FORM_OPTIONS: dict[str, Any] = {
+    "choices": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Repeat the field, or send a JSON list.",
+    },
+    "answer_set": {"type": "string"},
+    "policy": {"type": "string", "enum": ["auto", "classifier", "generator", "cascade"]},
+    "model": {"type": "string"},
+    "max_risk": {"type": "number", "minimum": 0, "maximum": 1},
+    "top_k": {"type": "integer", "minimum": 1, "maximum": 100},
+    "timeout_ms": {"type": "integer", "minimum": 1},
+    "priority": {"type": "string", "enum": ["interactive", "batch"]},
+}
+
+
+def _body(model: str, json_example: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    content = {
+        "application/json": {"schema": {"$ref": _REF.format(model=model)}, "example": json_example},
+        "multipart/form-data": form,
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+_QUESTION_PROBLEMS = _problems(set(Code) - _OTHER_CODES)
+_INTERNAL = _problems({Code.INTERNAL_ERROR})
+
+_ROUTES: dict[str, dict[str, Any]] = {
+    "answer": {
+        "response_model": AnswerReply,
+        "responses": {200: _example(ANSWER_EXAMPLE, "The answer"), **_QUESTION_PROBLEMS},
+        "openapi_extra": _body(
+            "AnswerRequest",
+            {"image": _PIXEL, "question": "what color is the shape?"},
+            _form({"image": _FILE, "question": {"type": "string"}, **_FORM_OPTIONS}, ["image", "question"]),
+        ),
+    },
+    "answers": {
+        "response_model": AnswersReply,
+        "responses": {
+            200: _example(ANSWERS_EXAMPLE, "A result or a problem for each question"),
+            **_QUESTION_PROBLEMS,
+        },
+        "openapi_extra": _body(
+            "AnswersRequest",
+            {
+                "image": _PIXEL,
+                "questions": ["what color is the shape?", {"question": "is it red?", "answer_set": "yes-no"}],
+            },
+            _form(
+                {
+                    "image": _FILE,
+                    "questions": {"type": "string", "description": "A JSON list."},
+                    **_FORM_OPTIONS,
+                },
+                ["image", "questions"],
+            ),
+        ),
+    },
+    "livez": {
+        "response_model": Live,
+        "responses": {200: _example({"status": "ok"}, "The process runs"), **_INTERNAL},
+    },
+    "readyz": {
+        "response_model": Ready,
+        "responses": {
+            200: _example(READY_EXAMPLE, "Questions are answered"),
+            503: {
+                "model": Ready,
+                **_example(NOT_READY_EXAMPLE, "Starting, draining, or without a usable backend"),
+            },
+            **_INTERNAL,
+        },
+    },
+    "models": {
+        "response_model": Models,
+        "responses": {200: _example(MODELS_EXAMPLE, "What is served"), **_INTERNAL},
+    },
+    "metrics": {
+        "response_class": PlainTextResponse,
+        "responses": {200: {"description": "Prometheus' text format"}, **_INTERNAL},
+    },
+}

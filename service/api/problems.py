@@ -1,0 +1,87 @@
+"""Errors on the wire: one envelope, RFC 9457 `application/problem+json`, for everything that goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from service.errors import Code, VQAError
+from service.telemetry.logs import request_id
+
+PROBLEM_TYPE = "application/problem+json"
+
+# After these the rest of the body has not been read, so the connection cannot be used again.
+_BODY_UNREAD = {Code.BODY_TOO_LARGE, Code.BODY_TIMEOUT}
+_LINGER_S = 2.0
+_LINGER_BYTES = 64 * 1024 * 1024
+
+
+def problem_document(error: VQAError) -> dict[str, Any]:
+    """The problem document of an error (RFC 9457 plus `code`, `field` and `request_id`)."""
+    document: dict[str, Any] = {
+        "type": f"urn:vqa:problem:{error.code.value}",
+        "title": error.title,
+        "status": error.status,
+        "detail": printable(error.detail),
+        "code": error.code.value,
+        "request_id": request_id.get(),
+    }
+    if error.field is not None:
+        document["field"] = printable(error.field)
+    if error.retry_after_s is not None:
+        document["retry_after_s"] = error.retry_after_s
+    return document | error.extra
+
+
+def printable(text: str) -> str:
+    """Text that any strict JSON reader takes: an unpaired surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class ProblemResponse(Response):
+    """An error as an HTTP response, with `Retry-After` (whole seconds) where the error says when to come back."""
+
+    media_type = PROBLEM_TYPE
+
+    def __init__(self, error: VQAError, headers: dict[str, str] | None = None) -> None:
+        headers = dict(headers or {})
+        if error.retry_after_s is not None:
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        self._linger = error.code in _BODY_UNREAD
+        if self._linger:
+            headers["Connection"] = "close"
+        body = json.dumps(problem_document(error), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        super().__init__(body, status_code=error.status, headers=headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send; where the client is still sending its body, throw that away for a while before closing.
+
+        Closing at once would reset the connection, and many clients then report the reset and never show the reply.
+        """
+        if not self._linger:
+            await super().__call__(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                await _discard(receive, _LINGER_BYTES)
+        except TimeoutError:
+            pass  # the client had its chance to read the reply
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _discard(receive: Receive, limit: int) -> None:
+    seen = 0
+    while seen < limit:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        seen += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return

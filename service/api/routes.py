@@ -1,0 +1,118 @@
+"""The routes of the contract, each a few lines: read, ask the gateway, write."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+import service
+from service.api import reading
+from service.api.body import BodyBudget
+from service.api.disconnect import until_disconnect
+from service.api.openapi import documented
+from service.api.replies import answer_reply, answers_item
+from service.api.schema import AnswersReply, BackendState, Live, Models, Ready, ServedModel
+from service.errors import VQAError
+from service.gateway import Gateway
+from service.settings import Settings
+from service.telemetry.logs import request_id
+from service.telemetry.metrics import Metrics
+
+
+def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRouter:
+    """All routes over one gateway."""
+    router = APIRouter()
+    budget = BodyBudget(settings.max_buffered_bytes, metrics.buffered_bytes.set)
+
+    @router.post("/answer", **documented("answer"))
+    async def answer(request: Request) -> Response:
+        """Answer one question about one picture.
+
+        The body is JSON or `multipart/form-data` (then `image` is a file and the other keys are fields). An
+        unanswerable question is a 200 with `answerable: false`.
+        """
+        with budget.hold() as hold:
+            with metrics.stage_seconds.labels("read").time():
+                incoming = await reading.read_answer(request, hold, settings)
+            [outcome] = await until_disconnect(
+                request.receive, gateway.answer_all(incoming.picture, incoming.asks, incoming.timeout_ms)
+            )
+        if isinstance(outcome, VQAError):
+            raise outcome
+        return _json(answer_reply(outcome, request_id.get()))
+
+    @router.post("/answers", **documented("answers"))
+    async def answers(request: Request) -> Response:
+        """Answer many questions about one picture, which is decoded once: a result or a problem for each, in order."""
+        with budget.hold() as hold:
+            with metrics.stage_seconds.labels("read").time():
+                incoming = await reading.read_answers(request, hold, settings)
+            outcomes = await until_disconnect(
+                request.receive, gateway.answer_all(incoming.picture, incoming.asks, incoming.timeout_ms)
+            )
+        items = [answers_item(outcome, f"{request_id.get()}-{i}") for i, outcome in enumerate(outcomes)]
+        return _json(AnswersReply.model_construct(id=request_id.get(), results=items))
+
+    @router.get("/livez", **documented("livez"))
+    async def livez() -> Response:
+        """Whether the process runs. Says nothing of the model."""
+        return _json(Live(status="ok"))
+
+    @router.get("/readyz", **documented("readyz"))
+    async def readyz() -> Response:
+        """Whether a question that names no policy would be answered now; runs no inference."""
+        backends = {
+            name: BackendState(state=health.state.value, detail=health.detail)
+            for name, health in gateway.health().items()
+        }
+        ready = gateway.ready()
+        status: Literal["ready", "not_ready", "draining"]
+        status = "ready" if ready else "draining" if gateway.draining else "not_ready"
+        return _json(Ready(status=status, backends=backends), 200 if ready else 503)
+
+    @router.get("/models", **documented("models"))
+    async def models() -> Response:
+        """The models that this server answers with."""
+        served = [
+            ServedModel.model_validate(
+                {
+                    "id": backend.info.name,
+                    "backend": backend.name,
+                    "revision": backend.info.revision,
+                    "calibration": backend.info.calibration,
+                    "demo": backend.info.demo,
+                    "state": backend.health().state.value,
+                }
+            )
+            for backend in gateway.backends.values()
+        ]
+        return _json(Models(models=served))
+
+    @router.get("/metrics", **documented("metrics"))
+    async def scrape() -> Response:
+        """All metrics, for Prometheus."""
+        # Rendering takes milliseconds, which the event loop has not got.
+        text = await run_in_threadpool(generate_latest, metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    @router.get("/", include_in_schema=False)
+    async def index() -> Response:
+        """Where to go from here."""
+        links = ["/answer", "/answers", "/models", "/livez", "/readyz", "/metrics", "/openapi.json"]
+        return _json(_Index(service="vqa", version=service.__version__, routes=links))
+
+    return router
+
+
+class _Index(BaseModel):
+    service: str
+    version: str
+    routes: list[str]
+
+
+def _json(model: BaseModel, status: int = 200) -> Response:
+    return Response(model.model_dump_json(), status_code=status, media_type="application/json")

@@ -1,0 +1,72 @@
+"""The HTTP server: uvicorn, listening before the model is loaded, draining on SIGTERM."""
+
+from __future__ import annotations
+
+import math
+import socket
+import threading
+from types import FrameType
+
+import uvicorn
+
+from service.api.app import create_app
+from service.gateway import Gateway
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+
+class _Server(uvicorn.Server):
+    """Tells the gateway at once that it drains: readiness goes off, and requests on open connections get 503."""
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, failed: threading.Event) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+        self._failed = failed
+
+    async def on_tick(self, counter: int) -> bool:
+        """uvicorn asks ten times a second whether to stop."""
+        return await super().on_tick(counter) or self._failed.is_set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._gateway.draining = True
+        super().handle_exit(sig, frame)
+
+
+def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
+    """Serve until SIGTERM or SIGINT; accepted questions then get `drain_timeout_s` to finish.
+
+    Returns:
+        Whether a backend came up; where none did, the server has stopped by itself.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    listener = _listen(settings.host, settings.port)
+    failed = threading.Event()
+    app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        loop="uvloop",
+        http="httptools",
+        server_header=False,
+        # A body that comes slowly is timed by ours; this one closes idle connections.
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=math.ceil(settings.drain_timeout_s),
+    )
+    _Server(config, gateway, failed).run(sockets=[listener])
+    return not failed.is_set()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket, made here so that a taken port is an error before anything is loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,113 @@
+"""What a backend is, whoever runs it and wherever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from service.answers import AnswerSet, Calibration, Posterior
+from service.images import DecodedImage
+
+
+class State(StrEnum):
+    """Where a backend stands."""
+
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A backend's state, and in words why it is not ready."""
+
+    state: State
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Which model answers.
+
+    `revision` is the digest of its manifest; `calibration` the id of its fitted data, None where nothing is fitted.
+    """
+
+    name: str
+    revision: str
+    calibration: str | None
+    demo: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that the caller should know about an answer: a stable code and a sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A backend's reply to one question; times in seconds."""
+
+    posterior: Posterior
+    queue_s: float
+    inference_s: float
+    batch_size: int
+    warnings: tuple[Notice, ...] = ()
+
+
+class Backend(Protocol):
+    """A model that answers questions about pictures.
+
+    `start` loads and warms up, and returns once the backend is ready or raises; `health` may be asked at any time and
+    costs nothing. The attributes below hold only after `start`.
+    """
+
+    name: str
+    """`classifier` or `generator`."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """Which model answers."""
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The model's fitted confidence, None where nothing is fitted."""
+
+    @property
+    def default_set(self) -> AnswerSet:
+        """The answers that a question may have when the caller names none."""
+
+    async def start(self) -> None:
+        """Load the model and run real inferences.
+
+        Raises:
+            Exception: it cannot be loaded; `health` says why from then on.
+        """
+
+    async def stop(self) -> None:
+        """Refuse new work, finish or cancel what runs, and free the model."""
+
+    def health(self) -> Health:
+        """The state now, without any inference."""
+
+    def missing(self, answer_set: AnswerSet) -> list[int]:
+        """Indexes of the members of `answer_set` that this backend can never give; empty where it can give all."""
+
+    def prepare(self, image: DecodedImage) -> object:
+        """What the backend needs of a picture. CPU-bound: called in a decoding thread, never on the event loop."""
+
+    async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
+        """Answer one question.
+
+        Args:
+            picture: what `prepare` gave.
+            question: cleaned text, not empty.
+            answer_set: the answers allowed; `missing` was empty for it.
+
+        Raises:
+            VQAError: `backend_invalid_scores`, `backend_failed`, `saturated` or `not_ready`.
+        """

@@ -1,0 +1,167 @@
+"""A work-conserving batcher: an idle runner starts at once with what is there, a busy one collects. No timed window.
+
+Items of one batch share a key (the shape of their tensors), so a batch is never padded to its largest member and an
+answer does not depend on who shares the batch. The batch taken next is that of the longest waiting item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from service.errors import Code, VQAError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    order: int
+    since: float
+    future: asyncio.Future[Batched[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Batched(Generic[Result]):
+    """One item's result; `queue_s` until its batch started, `run_s` of the whole batch, in seconds."""
+
+    result: Result
+    queue_s: float
+    run_s: float
+    batch_size: int
+
+
+class Batcher(Generic[Item, Result]):
+    """Collects items and runs them in batches.
+
+    Args:
+        run: one batch of items of one key to one result each, in order. A result that is an exception fails its
+            item alone; a raised one fails the batch, whose items are then run one by one, so that a bad item never
+            takes its neighbours with it.
+        max_batch: most items of a batch.
+        runners: batches that may run at once.
+        clock: seconds that never go back; None takes the event loop's.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Awaitable[Sequence[Result | Exception]]],
+        *,
+        max_batch: int,
+        runners: int = 1,
+        clock: Callable[[], float] | None = None,
+        observe_batch: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._run = run
+        self._max_batch = max_batch
+        self._runners = runners
+        self._busy = 0
+        self._clock = clock
+        self._observe_batch = observe_batch
+        self._queues: OrderedDict[Hashable, deque[_Waiting[Item, Result]]] = OrderedDict()
+        self._order = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait for a runner and whose callers are still there."""
+        return sum(not entry.future.done() for queue in self._queues.values() for entry in queue)
+
+    async def submit(self, key: Hashable, item: Item) -> Batched[Result]:
+        """Wait for one item's result. A caller that is cancelled meanwhile gives its place up at no cost.
+
+        Raises:
+            VQAError: `not_ready` once the batcher is closed.
+            Exception: what `run` gave or raised for this item.
+        """
+        if self._closed:
+            raise VQAError(Code.NOT_READY, "The model is not loaded.", retry_after_s=1)
+        future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(key, deque()).append(_Waiting(item, self._order, self._now(), future))
+        self._order += 1
+        self._start_runner()
+        return await future
+
+    async def close(self) -> None:
+        """Refuse new items, fail those that wait, and let running batches finish."""
+        self._closed = True
+        for queue in self._queues.values():
+            for entry in queue:
+                if not entry.future.done():
+                    entry.future.set_exception(VQAError(Code.NOT_READY, "The model is shutting down.", retry_after_s=1))
+        self._queues.clear()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _now(self) -> float:
+        return self._clock() if self._clock else asyncio.get_running_loop().time()
+
+    def _start_runner(self) -> None:
+        if self._busy < self._runners:
+            self._busy += 1
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work(self) -> None:
+        """Run batches until nothing waits; `_busy` falls in the step that saw nothing, so no item is left."""
+        try:
+            while batch := self._take():
+                started = self._now()
+                self._observe_batch(len(batch))
+                await self._run_batch(batch, started)
+        finally:
+            self._busy -= 1
+
+    def _take(self) -> list[_Waiting[Item, Result]]:
+        """The longest waiting item with up to `max_batch - 1` others of its key; items whose callers left go."""
+        for key in list(self._queues):
+            queue = self._queues[key]
+            while queue and queue[0].future.done():
+                queue.popleft()
+            if not queue:
+                del self._queues[key]
+        if not self._queues:
+            return []
+        key = min(self._queues, key=lambda name: self._queues[name][0].order)
+        queue = self._queues[key]
+        batch: list[_Waiting[Item, Result]] = []
+        while queue and len(batch) < self._max_batch:
+            entry = queue.popleft()
+            if not entry.future.done():
+                batch.append(entry)
+        return batch
+
+    async def _run_batch(self, batch: list[_Waiting[Item, Result]], started: float) -> None:
+        try:
+            results = await self._run([entry.item for entry in batch])
+        except Exception as error:  # noqa: BLE001 - whatever a model throws belongs to the callers that wait
+            if len(batch) == 1:
+                _settle(batch[0], error)
+                return
+            for entry in batch:
+                if not entry.future.done():
+                    await self._run_batch([entry], started)
+            return
+        run_s = self._now() - started
+        for entry, result in zip(batch, results, strict=True):
+            if isinstance(result, Exception):
+                _settle(entry, result)
+            else:
+                _settle(entry, Batched(result, started - entry.since, run_s, len(batch)))
+
+
+def _settle(entry: _Waiting[Item, Result], outcome: Batched[Result] | Exception) -> None:
+    """Hand an outcome over, unless the caller has gone: a cancelled future is never set."""
+    if entry.future.done():
+        return
+    if isinstance(outcome, Exception):
+        entry.future.set_exception(outcome)
+    else:
+        entry.future.set_result(outcome)

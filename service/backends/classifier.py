@@ -1,0 +1,265 @@
+"""The classifier: a ViLT for visual question answering in ONNX Runtime, over its fixed vocabulary."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.answers import AnswerSet, Calibration, Posterior, Vocabulary
+from service.backends.base import Health, ModelInfo, Notice, Scored, State
+from service.backends.batcher import Batcher
+from service.backends.manifest import ManifestError, ModelManifest
+from service.backends.processor import ViltProcessor
+from service.backends.session import Device, open_session
+from service.backends.tokenizer import EncodedQuestion, QuestionTokenizer
+from service.errors import Code, VQAError
+from service.images import DecodedImage
+
+log = logging.getLogger(__name__)
+
+# Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
+TOKEN_BUCKET = 8
+
+DEMO_WARNING = Notice(
+    "demo_model",
+    "This is a demonstration model: it knows drawn shapes, not photographs. Its answer may not be relied on.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One question ready for the graph: pixels float32 (3, H, W), ids int64, and the length they are padded to."""
+
+    pixels: NDArray[np.float32]
+    ids: NDArray[np.int64]
+    tokens: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """The bucket: items that share it are stacked with no padding of pictures and little of text."""
+        height, width = self.pixels.shape[1:]
+        return height, width, self.tokens
+
+
+class ViltClassifier:
+    """A `Backend` over one model folder, in this process.
+
+    Args:
+        manifest: the model.
+        device, device_id: where it runs.
+        threads: threads of one inference.
+        max_batch: most questions of one inference.
+        observe_batch: told the size of each batch.
+    """
+
+    name = "classifier"
+
+    def __init__(
+        self,
+        manifest: ModelManifest,
+        *,
+        device: Device = "cpu",
+        device_id: int = 0,
+        threads: int = 1,
+        max_batch: int = 8,
+        observe_batch: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._manifest = manifest
+        self._device = device
+        self._device_id = device_id
+        self.threads = threads
+        self._max_batch = max_batch
+        self._health = Health(State.STARTING)
+        self._model: _LoadedModel | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
+        self._batcher: Batcher[_Item, NDArray[np.float32]] = Batcher(
+            self._run, max_batch=max_batch, observe_batch=observe_batch
+        )
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model that answers."""
+        manifest, calibration = self._manifest, self._model.calibration if self._model else None
+        return ModelInfo(
+            manifest.model.name,
+            manifest.revision,
+            calibration.id if calibration else None,
+            manifest.model.demo,
+        )
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The model's fitted confidence."""
+        return self._loaded.calibration
+
+    @property
+    def default_set(self) -> AnswerSet:
+        """The whole vocabulary."""
+        return self._loaded.vocabulary.default_set
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait for the model."""
+        return self._batcher.waiting
+
+    @property
+    def _loaded(self) -> _LoadedModel:
+        if self._model is None:
+            raise VQAError(Code.NOT_READY, "The model is not loaded yet. Try again shortly.", retry_after_s=2)
+        return self._model
+
+    def health(self) -> Health:
+        """The state now."""
+        return self._health
+
+    async def start(self) -> None:
+        """Check the folder's digests, load, and run inferences of the smallest, the usual and the largest shape.
+
+        Raises:
+            ManifestError: the folder is not what its manifest says.
+            SettingsError: the device is not to be had.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            self._model = await loop.run_in_executor(self._thread, self._load)
+        except BaseException as error:
+            self._health = Health(State.FAILED, f"{type(error).__name__}: {error}")
+            raise
+        self._health = Health(State.READY)
+
+    async def stop(self) -> None:
+        """Let running batches finish and free the session."""
+        self._health = Health(State.STOPPED)
+        await self._batcher.close()
+        self._thread.shutdown(wait=True)
+        self._model = None
+
+    def missing(self, answer_set: AnswerSet) -> list[int]:
+        """Members that no label of the vocabulary stands for."""
+        return self._loaded.vocabulary.covers(answer_set)
+
+    def prepare(self, image: DecodedImage) -> object:
+        """Resize and normalise: float32 (3, H, W)."""
+        return self._loaded.processor(image.pixels)
+
+    async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
+        """Answer one question about a prepared picture."""
+        model = self._loaded
+        assert isinstance(picture, np.ndarray), "picture must come from prepare()"
+        encoded = model.tokenizer.encode(question)
+        item = model.item(picture, encoded.ids)
+        batched = await self._batcher.submit(item.key, item)
+        projection = model.vocabulary.project(answer_set)
+        posterior = Posterior.from_logits(batched.result, projection, answer_set, model.score_kind)
+        return Scored(posterior, batched.queue_s, batched.run_s, batched.batch_size, self._warnings(encoded))
+
+    def _warnings(self, encoded: EncodedQuestion) -> tuple[Notice, ...]:
+        found = [DEMO_WARNING] if self._manifest.model.demo else []
+        if encoded.cut:
+            limit = self._manifest.tokenizer.max_tokens
+            found.append(
+                Notice(
+                    "question_truncated",
+                    f"The model reads {limit} tokens (its two marks included); the last {encoded.cut} of "
+                    f"{limit + encoded.cut} were cut off.",
+                )
+            )
+        return tuple(found)
+
+    async def _run(self, items: Sequence[_Item]) -> Sequence[NDArray[np.float32] | Exception]:
+        model = self._loaded
+        logits = await asyncio.get_running_loop().run_in_executor(self._thread, model.logits, items)
+        return list(logits)
+
+    def _load(self) -> _LoadedModel:
+        model = _LoadedModel.open(self._manifest, self._device, self._device_id, self.threads)
+        model.warm_up(self._max_batch)
+        return model
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadedModel:
+    """A model folder in memory."""
+
+    session: Any
+    processor: ViltProcessor
+    tokenizer: QuestionTokenizer
+    vocabulary: Vocabulary
+    calibration: Calibration | None
+    score_kind: str
+    labels: int
+
+    @classmethod
+    def open(cls, manifest: ModelManifest, device: Device, device_id: int, threads: int) -> _LoadedModel:
+        """Load everything that the manifest names, after its digests were checked."""
+        if faults := manifest.faults():
+            raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
+        labels = _read_labels(manifest.path(manifest.labels.file))
+        calibration = manifest.calibration
+        return cls(
+            session=open_session(
+                manifest.path(manifest.source.file), device=device, device_id=device_id, threads=threads
+            ),
+            processor=ViltProcessor.load(manifest.path(manifest.processor.file)),
+            tokenizer=QuestionTokenizer(manifest.path(manifest.tokenizer.file), manifest.tokenizer.max_tokens),
+            vocabulary=Vocabulary(labels),
+            calibration=Calibration.load(manifest.path(calibration.file)) if calibration else None,
+            score_kind=manifest.scores.kind,
+            labels=len(labels),
+        )
+
+    def item(self, pixels: NDArray[np.float32], ids: NDArray[np.int64]) -> _Item:
+        """One question with its text's bucket, which never exceeds the model's positions."""
+        tokens = min(-(-len(ids) // TOKEN_BUCKET) * TOKEN_BUCKET, self.tokenizer.max_tokens)
+        return _Item(pixels, ids, tokens)
+
+    def logits(self, items: Sequence[_Item]) -> NDArray[np.float32]:
+        """Logits (len(items), labels) of items that share a key."""
+        height, width, tokens = items[0].key
+        ids = np.full((len(items), tokens), self.tokenizer.pad_id, dtype=np.int64)
+        mask = np.zeros((len(items), tokens), dtype=np.int64)
+        for row, item in enumerate(items):
+            ids[row, : len(item.ids)] = item.ids
+            mask[row, : len(item.ids)] = 1
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "pixel_values": np.stack([item.pixels for item in items]),
+            "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
+        }
+        result: NDArray[np.float32] = self.session.run(["logits"], inputs)[0]
+        if result.shape != (len(items), self.labels):
+            raise VQAError(
+                Code.BACKEND_FAILED,
+                f"The model gave scores of shape {result.shape}, not {(len(items), self.labels)}.",
+            )
+        return result
+
+    def warm_up(self, max_batch: int) -> None:
+        """Run real inferences over the extremes of shape: memory then has its final size before the first question."""
+        side = self.processor.shortest_edge
+        sizes = self.processor.sizes()
+        largest = max(sizes, key=lambda size: size[0] * size[1])
+        usual = self.processor.target_size(side, side)
+        for (height, width), count in ((largest, max_batch), (min(sizes), 1), (usual, max_batch), (usual, 1)):
+            grey = np.full((height, width, 3), 128, dtype=np.uint8)
+            ids = self.tokenizer.encode("what is in the picture?").ids
+            logits = self.logits([self.item(self.processor(grey), ids)] * count)
+            if not np.isfinite(logits).all():
+                raise ManifestError("the model's warm-up gave scores that are not numbers")
+
+
+def _read_labels(path: Path) -> list[str]:
+    labels = json.loads(path.read_text("utf-8"))
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ManifestError(f"{path}: must be a list of strings, one a label")
+    return labels

@@ -1,0 +1,114 @@
+"""ViLT's picture processor: the arithmetic of the hub's `ViltImageProcessor`, without torch or transformers.
+
+The shorter edge goes to `shortest_edge`, the longer to at most `int(1333 / 800 * shortest_edge)` (so 639 for 384), both
+are floored to a multiple of `size_divisor` (so 608, never 640), then bicubic, rescale, normalise. The hub's processor
+floors very thin pictures (ratio above about 20) to zero and fails; here an edge is at least one divisor.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+# The hub's constants: 1333 x 800 is the size that ViLT's authors took from object detection.
+_LONGER_FROM_SHORTER = 1333 / 800
+
+_RESAMPLING = {
+    Image.Resampling.NEAREST.value: Image.Resampling.NEAREST,
+    Image.Resampling.BILINEAR.value: Image.Resampling.BILINEAR,
+    Image.Resampling.BICUBIC.value: Image.Resampling.BICUBIC,
+    Image.Resampling.LANCZOS.value: Image.Resampling.LANCZOS,
+}
+
+
+@dataclass(frozen=True)
+class ViltProcessor:
+    """Turns upright RGB pixels into the model's input.
+
+    Attributes:
+        shortest_edge: the shorter edge after resizing, in pixels.
+        size_divisor: both edges are multiples of it (the patch size).
+        mean, std: per channel, on the scale [0, 1].
+    """
+
+    shortest_edge: int
+    size_divisor: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    rescale_factor: float
+    resample: Image.Resampling
+
+    @classmethod
+    def load(cls, path: Path) -> ViltProcessor:
+        """Read the hub's `preprocessor_config.json`.
+
+        Raises:
+            ValueError: it asks for something that ViLT's processor does not do.
+        """
+        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        for switch in ("do_resize", "do_rescale", "do_normalize"):
+            if config.get(switch, True) is not True:
+                raise ValueError(f"{path.name}: {switch} must be true")
+        size = config.get("size", {"shortest_edge": 384})
+        shortest = size["shortest_edge"] if isinstance(size, dict) else size
+        mean, std = (tuple(float(v) for v in config.get(key, [0.5] * 3)) for key in ("image_mean", "image_std"))
+        if len(mean) != 3 or len(std) != 3 or not all(std):
+            raise ValueError(f"{path.name}: image_mean and image_std must be three numbers, image_std without zero")
+        resample = config.get("resample", Image.Resampling.BICUBIC.value)
+        if resample not in _RESAMPLING:
+            raise ValueError(f"{path.name}: resample {resample} is not known")
+        return cls(
+            shortest_edge=int(shortest),
+            size_divisor=int(config.get("size_divisor", 32)),
+            mean=mean,
+            std=std,
+            rescale_factor=float(config.get("rescale_factor", 1 / 255)),
+            resample=_RESAMPLING[resample],
+        )
+
+    @property
+    def longest_edge(self) -> int:
+        """The longest edge that a resized picture can have."""
+        return max(self._floor(int(_LONGER_FROM_SHORTER * self.shortest_edge)), self.size_divisor)
+
+    def target_size(self, height: int, width: int) -> tuple[int, int]:
+        """(height, width) after resizing, for a picture of `height` x `width` pixels."""
+        shorter, longer = self.shortest_edge, int(_LONGER_FROM_SHORTER * self.shortest_edge)
+        scale = shorter / min(height, width)
+        new_h, new_w = (shorter, scale * width) if height < width else (scale * height, shorter)
+        if max(new_h, new_w) > longer:
+            scale = longer / max(new_h, new_w)
+            new_h, new_w = scale * new_h, scale * new_w
+        return self._floor(int(new_h + 0.5)), self._floor(int(new_w + 0.5))
+
+    def _floor(self, edge: int) -> int:
+        return max(self.size_divisor, edge // self.size_divisor * self.size_divisor)
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Every (height, width) that `target_size` can give: the buckets that the model ever sees."""
+        edges = range(self.size_divisor, self.longest_edge + 1, self.size_divisor)
+        short = self._floor(self.shortest_edge)
+        # Upright pictures have the shorter edge `short`; thinner ones the longer edge `longest_edge`.
+        wide = {(short, edge) for edge in edges if edge >= short}
+        wide |= {(edge, self.longest_edge) for edge in edges if edge <= short}
+        return sorted(wide | {(w, h) for h, w in wide})
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """(height, width, 3) uint8 to (3, new height, new width) float32."""
+        height, width = pixels.shape[:2]
+        new_h, new_w = self.target_size(height, width)
+        picture = Image.fromarray(pixels)
+        if (height, width) != (new_h, new_w):
+            picture = picture.resize((new_w, new_h), self.resample)
+        scale = np.asarray(self.rescale_factor / np.asarray(self.std), dtype=np.float32)
+        shift = np.asarray(np.asarray(self.mean) / np.asarray(self.std), dtype=np.float32)
+        out = np.empty((3, new_h, new_w), dtype=np.float32)
+        np.multiply(np.asarray(picture).transpose(2, 0, 1), scale[:, None, None], out=out)
+        out -= shift[:, None, None]
+        return out

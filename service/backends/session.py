@@ -1,0 +1,53 @@
+"""One ONNX Runtime session, set up so that threads and memory stay within what the container was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import onnxruntime as ort
+
+from service.errors import SettingsError
+
+Device = Literal["cpu", "cuda"]
+
+
+def open_session(path: Path, *, device: Device, device_id: int, threads: int) -> Any:
+    """Load a graph for `device` with `threads` intra-op threads.
+
+    A session is made in the process that uses it, after any fork: ONNX Runtime's threads do not survive one.
+
+    Raises:
+        SettingsError: `device` is `cuda` and this ONNX Runtime has no CUDA provider, or it did not come up.
+    """
+    options = ort.SessionOptions()
+    # Set explicitly: the default is one thread for each of the host's cores, whatever the quota, pinned to cores that
+    # the process may not be allowed to use.
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    # Shapes vary from question to question; memory patterns would be kept for each of them.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    # Spinning threads burn the quota that decoding needs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if device == "cpu":
+        providers: list[Any] = [("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})]
+    else:
+        if "CUDAExecutionProvider" not in ort.get_available_providers():
+            raise SettingsError(
+                "setting device (VQA_DEVICE): cuda needs onnxruntime-gpu in place of onnxruntime "
+                f"(this one offers {', '.join(ort.get_available_providers())})"
+            )
+        cuda = {
+            "device_id": device_id,
+            "arena_extend_strategy": "kSameAsRequested",
+            # An exhaustive search would run again for every new shape.
+            "cudnn_conv_algo_search": "HEURISTIC",
+        }
+        providers = [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
+    session = ort.InferenceSession(str(path), options, providers=providers)
+    if device == "cuda" and session.get_providers()[0] != "CUDAExecutionProvider":
+        # ONNX Runtime falls back to the CPU without an error; a GPU deployment that is 30 times too slow is worse.
+        raise SettingsError("setting device (VQA_DEVICE): the CUDA provider did not start; see ONNX Runtime's log")
+    return session

@@ -1,0 +1,35 @@
+"""From settings to a gateway: the one place where the parts are put together."""
+
+from __future__ import annotations
+
+from service.backends import Backend, load_manifest
+from service.backends.classifier import ViltClassifier
+from service.backends.cpus import available_cpus
+from service.gateway.gateway import Gateway
+from service.images import DecodePool
+from service.settings import Settings
+from service.telemetry.metrics import Metrics
+
+
+def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
+    """A gateway that is not started yet.
+
+    Raises:
+        ManifestError: the model that the settings name is not there or cannot be used.
+    """
+    cpus = available_cpus()
+    threads = min(settings.threads or cpus, cpus)
+    decoder = DecodePool(settings.decode_threads or threads)
+    classifier = ViltClassifier(
+        load_manifest(settings.models_dir, settings.classifier),
+        device=settings.device,
+        device_id=settings.device_id,
+        threads=threads,
+        max_batch=settings.max_batch_size,
+        observe_batch=metrics.batch_size.labels("classifier").observe,
+    )
+    metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
+    metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
+    metrics.backend_threads.labels("classifier").set(threads)
+    backends: dict[str, Backend] = {classifier.name: classifier}
+    return Gateway(settings, backends, decoder, metrics)

@@ -1,0 +1,83 @@
+"""What a caller asks: the question's text, its options, and where the picture's bytes come from."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from service.errors import Code, VQAError
+
+Policy = Literal["auto", "classifier", "generator", "cascade"]
+Priority = Literal["interactive", "batch"]
+
+DEFAULT_TOP_K = 5
+MAX_TOP_K = 100
+
+# Letters by category that draw nothing: the Hangul fillers and the blank Braille pattern.
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+_SPACES = frozenset("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Where a picture's bytes come from.
+
+    Attributes:
+        load: gives the encoded bytes; called once, in a decoding thread (base64 is decoded there too).
+        field: the request field that holds it, for error messages.
+    """
+
+    load: Callable[[], bytes]
+    field: str = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question with its options, as the contract of `POST /answer` has them."""
+
+    question: str
+    choices: tuple[str, ...] | None = None
+    answer_set: str | None = None
+    policy: Policy | None = None
+    model: str | None = None
+    max_risk: float | None = None
+    top_k: int = DEFAULT_TOP_K
+    priority: Priority = "interactive"
+
+
+def clean_question(text: str, max_chars: int) -> str:
+    """A question's text with runs of white space made one blank.
+
+    Raises:
+        VQAError: `question_invalid` (control characters, unpaired surrogates), `question_empty` (nothing visible) or
+            `question_too_long`.
+    """
+    if len(text) > 4 * max_chars:
+        # Not worth looking at letter by letter.
+        raise _too_long(len(text), max_chars)
+    for position, char in enumerate(text):
+        category = unicodedata.category(char)
+        if category == "Cs" or (category == "Cc" and char not in _SPACES):
+            what = "an unpaired surrogate" if category == "Cs" else f"the control character U+{ord(char):04X}"
+            raise VQAError(
+                Code.QUESTION_INVALID,
+                f"The question holds {what} at position {position}. Send plain text.",
+                field="question",
+            )
+    cleaned = " ".join(text.split())
+    if not any(unicodedata.category(char)[0] not in "CZM" and char not in _BLANK_LETTERS for char in cleaned):
+        raise VQAError(Code.QUESTION_EMPTY, "The question has no visible character. Ask something.", field="question")
+    if len(cleaned) > max_chars:
+        raise _too_long(len(cleaned), max_chars)
+    return cleaned
+
+
+def _too_long(length: int, limit: int) -> VQAError:
+    return VQAError(
+        Code.QUESTION_TOO_LONG,
+        f"The question has {length:,} characters; the limit is {limit:,}.",
+        field="question",
+        extra={"limit": limit},
+    )

@@ -1,0 +1,49 @@
+"""What the gateway gives back for one question, before any door shapes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.answers import Verdict
+from service.backends import ModelInfo, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which way a question went, and why."""
+
+    policy: str
+    backend: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """A picture's identity (SHA-256 of its encoded bytes, hexadecimal) and its upright size in pixels."""
+
+    sha256: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimes:
+    """Seconds of one question's stages; `decode` and what waited for it are shared by all questions of a picture."""
+
+    decode_queue: float
+    decode: float
+    queue: float
+    inference: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answered question."""
+
+    verdict: Verdict
+    route: Route
+    model: ModelInfo
+    image: ImageFacts
+    warnings: tuple[Notice, ...]
+    times: StageTimes

@@ -1,0 +1,15 @@
+"""How late the event loop runs its timers: the first sign that something blocks it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def watch_loop_lag(observe: Callable[[float], None], *, interval_s: float = 0.25) -> None:
+    """Report, every `interval_s` seconds until cancelled, by how many seconds the timer came too late."""
+    loop = asyncio.get_running_loop()
+    while True:
+        planned = loop.time() + interval_s
+        await asyncio.sleep(interval_s)
+        observe(max(0.0, loop.time() - planned))
