@@ -1,0 +1,102 @@
+"""The decoder: bytes in, an upright sRGB picture out, whatever the route that the bytes came by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from service.images.colour import to_rgb
+from service.images.formats import bmp, gif, heif, jpeg, png, tiff, webp
+from service.images.limits import DEFAULT_LIMITS, ImageLimits
+from service.images.prepared import Prepared
+from service.images.raster import rasterise
+from service.images.refusal import truncated
+from service.images.sniff import Format, sniff
+
+_READERS: dict[Format, Callable[[bytes, ImageLimits], Prepared]] = {
+    Format.JPEG: jpeg.prepare,
+    Format.PNG: png.prepare,
+    Format.GIF: gif.prepare,
+    Format.WEBP: webp.prepare,
+    Format.BMP: bmp.prepare,
+    Format.TIFF: tiff.prepare,
+    Format.HEIC: heif.prepare_heic,
+    Format.AVIF: heif.prepare_avif,
+}
+
+# EXIF orientation: what turns the stored picture upright (CIPA DC-008, tag 274).
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedImage:
+    """An upright picture.
+
+    Args:
+        pixels: uint8, H x W x 3, sRGB, C-contiguous, read-only (it may be shared between questions).
+        width, height: in pixels, after the turn; `pixels.shape == (height, width, 3)`.
+        format: what the file was: one of `ACCEPTED_FORMATS`.
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    width: int
+    height: int
+    format: str
+
+
+def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> DecodedImage:
+    """Decode one picture file; the policies are in the documentation of `service.images`.
+
+    Args:
+        data: the file's bytes.
+        limits: bounds on bytes and pixels, checked before anything is decoded.
+
+    Raises:
+        ImageError: `image_empty`, `image_too_large`, `unsupported_media_type`, `image_truncated` or
+            `image_undecodable`.
+    """
+    limits.check_bytes(len(data))
+    kind = sniff(data)
+    prepared = _READERS[kind](data, limits)
+    picture, turn = rasterise(kind, prepared.payload)
+    if kind is Format.JPEG:
+        _check_tail(picture, prepared)
+    # A stream that unpacks to another size than its header announced is checked again.
+    limits.check_pixels(*picture.size)
+    upright = to_rgb(picture, prepared, kind)
+    del picture
+    turning = _TURNS.get(prepared.orientation if turn == 1 else turn)
+    if turning is not None:
+        upright = upright.transpose(turning)
+    pixels = np.asarray(upright)
+    pixels.flags.writeable = False
+    return DecodedImage(pixels=pixels, width=upright.width, height=upright.height, format=str(kind))
+
+
+def _check_tail(picture: Image.Image, prepared: Prepared) -> None:
+    """Refuse a JPEG whose pixel data ends before the picture does, although it has an end marker.
+
+    The decoder fills what is missing with mid-grey (a sequential file) or leaves it coarse (a progressive
+    one), and does not tell. Where either could be, the file is decoded again with other data in the place of
+    the missing: if that changes the picture, something was missing.
+    """
+    width, height = picture.size
+    corner = np.asarray(picture.crop((width - 1 - (width - 1) % 8, height - 1 - (height - 1) % 8, width, height)))
+    grey = corner.min() >= 127 and corner.max() <= 128
+    if not grey and not prepared.suspect:
+        return
+    again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
+    if again.tobytes() != picture.tobytes():
+        raise truncated("JPEG", "inside its pixel data, and an end marker was put behind it")
