@@ -85,7 +85,8 @@ class Vocabulary:
             group = self._group_of_key.setdefault(key, len(spellings))
             if group == len(spellings):
                 spellings.append(normalise(label) or key)
-                in_family.append(is_unanswerable(label))
+                in_family.append(False)
+            in_family[group] |= is_unanswerable(label)
             group_of_label[i] = group
         if not spellings:
             raise ValueError("every label is blank")
@@ -94,6 +95,7 @@ class Vocabulary:
         self._cache: OrderedDict[str, Projection] = OrderedDict()
         self._lock = Lock()
         self.default_set: Final = self._make_default_set(spellings)
+        self._default_projection = self._make_projection(self.default_set)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -116,6 +118,8 @@ class Vocabulary:
 
     def project(self, answer_set: AnswerSet) -> Projection:
         """The projection into a set; kept for the 128 sets used last. Safe to call from several threads."""
+        if answer_set.identity == self.default_set.identity:
+            return self._default_projection
         with self._lock:
             if found := self._cache.get(answer_set.identity):
                 self._cache.move_to_end(answer_set.identity)
@@ -137,9 +141,8 @@ class Vocabulary:
         return AnswerSet(VOCABULARY, (*members, UNANSWERABLE), (*member_keys, UNANSWERABLE), len(members))
 
     def _make_projection(self, answer_set: AnswerSet) -> Projection:
-        member_of_group = np.full(
-            len(self._family) + 1, -1, dtype=np.intp
-        )  # the last: blank labels, group -1
+        # One entry more than there are groups: the last is for blank labels, whose group is -1.
+        member_of_group = np.full(len(self._family) + 1, -1, dtype=np.intp)
         if answer_set.unanswerable is not None:
             member_of_group[:-1][self._family] = answer_set.unanswerable
         for member, key in enumerate(answer_set.keys):  # after the family: what the set names is its own

@@ -1,0 +1,51 @@
+"""Against both official codes on 4,583 questions, and the cases in which they are held to be wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.answers import vqa_accuracy
+
+WORDS = st.sampled_from(["yes", "Yes.", "no", "two", "2", "the dog", "dog", "", "unanswerable"])
+
+
+@pytest.mark.parametrize("code", ["2021", "2016"])
+def test_bit_for_bit_as_the_official_code(golden, code):
+    wrong = [
+        row
+        for row in golden("vqa_golden.jsonl.gz")
+        if vqa_accuracy(row["prediction"], row["answers"], code) != row[f"acc_{code}"]
+    ]
+    assert not wrong, wrong[:3]
+
+
+@pytest.mark.parametrize("name", ["vqa-01", "vqa-02", "vqa-04", "vqa-05"])
+def test_the_cases_under_always(case, name):
+    rows = case(f"{name}_vectors.jsonl")
+    assert rows
+    for row in rows:
+        score = vqa_accuracy(row["prediction"], row["answers"], "always")
+        assert score == pytest.approx(row["expected_accuracy"], abs=1e-6), row["why"]
+
+
+def test_the_codes_differ_where_annotators_agree():
+    answers = ["black"] * 10
+    assert [vqa_accuracy("Black.", answers, code) for code in ("2021", "2016", "always")] == [0.0, 1.0, 1.0]
+    assert [vqa_accuracy("Two", ["Two"] * 10, code) for code in ("2021", "2016", "always")] == [1.0, 0.0, 1.0]
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="empty"):
+        vqa_accuracy("yes", [])
+    with pytest.raises(ValueError, match="always"):
+        vqa_accuracy("yes", ["yes"], "2017")
+
+
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=10), st.sampled_from(["2021", "2016", "always"]), st.randoms())
+def test_bounded_and_blind_to_the_order_of_annotators(prediction, answers, code, random):
+    score = vqa_accuracy(prediction, answers, code)
+    assert 0.0 <= score <= 1.0
+    random.shuffle(answers)
+    assert vqa_accuracy(prediction, answers, code) == pytest.approx(score, abs=1e-12)

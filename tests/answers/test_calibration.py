@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import copy
+import json
+import math
+
+import pytest
+
+from service.answers import Calibration, CalibrationError, Vocabulary
+from service.answers.posterior import Posterior
+
+FITTED = {
+    "version": 1,
+    "fitted_on": "text",
+    "questions": 4000,
+    "target": "vqa_accuracy(always)",
+    "confidence": {
+        "quantity": "top_mass",
+        "maps": {
+            "default": {"kind": "isotonic", "x": [0, 1], "y": [0.2, 0.8]},
+            "yes/no": {"kind": "logistic", "a": 1, "b": 0},
+        },
+    },
+    "answerability": {
+        "kind": "logistic",
+        "features": ["unanswerable_logit", "top_logit"],
+        "weights": [-2.0, 0.5],
+        "bias": 0.25,
+        "threshold": 0.5,
+    },
+}
+
+
+def test_maps_by_type():
+    calibration = Calibration.load(FITTED)
+    assert calibration.confidence is not None
+    assert calibration.confidence(0.5, "other") == pytest.approx(0.5)
+    assert calibration.confidence(1.0, "number") == pytest.approx(0.8)
+    assert calibration.confidence(0.3, "yes/no") == pytest.approx(0.3)
+
+
+def test_answerability_by_the_product_of_odds():
+    fitted = Calibration.load(FITTED).answerability
+    assert fitted is not None
+    odds = (0.2 / 0.8) ** -2.0 * (0.6 / 0.4) ** 0.5 * math.exp(0.25)
+    assert fitted(0.2, 0.6) == pytest.approx(odds / (1 + odds), abs=1e-12)
+    one = copy.deepcopy(FITTED)
+    one["answerability"] |= {"features": ["top_logit"], "weights": [1.0], "bias": 0}
+    assert Calibration.load(one).answerability(0.99, 0.6) == pytest.approx(0.6)
+    assert Calibration.load(one).answerability(0.0, 0.0) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_either_part_may_be_absent():
+    bare = {key: FITTED[key] for key in ("version", "fitted_on", "questions", "target")}
+    calibration = Calibration.load({**bare, "notes": {"made": "by hand"}})
+    assert calibration.confidence is None
+    assert calibration.answerability is None
+    assert (calibration.fitted_on, calibration.questions, calibration.target) == (
+        "text", 4000, "vqa_accuracy(always)",
+    )  # fmt: skip
+
+
+def test_from_a_file_and_its_id(tmp_path):
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(dict(reversed(FITTED.items())), indent=2))
+    calibration = Calibration.load(path)
+    assert calibration == Calibration.load(FITTED)
+    assert calibration.id == Calibration.load(str(path)).id == Calibration.load(FITTED).id
+    assert len(calibration.id) == 12
+    assert Calibration.load({**FITTED, "questions": 4001}).id != calibration.id
+
+
+def test_scores_of_another_kind_are_not_what_was_fitted():
+    vocabulary = Vocabulary(["yes", "no"])
+    projection = vocabulary.project(vocabulary.default_set)
+    softmax, sigmoid = (
+        Posterior.from_logits([1, 2], projection, vocabulary.default_set, kind) for kind in ("softmax", "sigmoid")
+    )
+    fitted = Calibration.load(FITTED).confidence
+    assert fitted.applies_to(softmax)
+    assert fitted.applies_to(sigmoid)
+    named = Calibration.load({**FITTED, "confidence": FITTED["confidence"] | {"score_kind": "sigmoid"}}).confidence
+    assert not named.applies_to(softmax)
+    assert named.applies_to(sigmoid)
+
+
+def changed(path, value):
+    """FITTED with one entry replaced; None takes it out."""
+    body = copy.deepcopy(FITTED)
+    *parents, last = path.split(".")
+    at = body
+    for parent in parents:
+        at = at[parent]
+    if value is None:
+        del at[last]
+    else:
+        at[last] = value
+    return body
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "names"),
+    [
+        ("version", 2, "version"),
+        ("version", None, "version"),
+        ("fitted_on", "", "fitted_on"),
+        ("fitted_on", None, "fitted_on"),
+        ("questions", -1, "questions"),
+        ("questions", 1.5, "questions"),
+        ("target", 3, "target"),
+        ("confidense", {}, "calibration.confidense"),
+        ("confidence", [], "confidence must be an object"),
+        ("confidence.quantity", "probability", "confidence.quantity"),
+        ("confidence.score_kind", "logits", "confidence.score_kind"),
+        ("confidence.maps", None, "confidence.maps"),
+        ("confidence.maps.default", None, "confidence.maps.default"),
+        ("confidence.maps.color", {}, "confidence.maps.color"),
+        ("confidence.maps.number", {"kind": "x"}, "confidence.maps.number.kind"),
+        ("answerability.kind", "isotonic", "answerability.kind"),
+        ("answerability.features", [], "answerability.features"),
+        ("answerability.features", ["top_logit", "blur"], r"answerability.features\[1\]"),
+        ("answerability.features", ["top_logit", "top_logit"], r"answerability.features\[1\]"),
+        ("answerability.features", [["top_logit"], "top_logit"], r"answerability.features\[0\]"),
+        ("answerability.weights", [1.0], "answerability.weights"),
+        ("answerability.weights", [1.0, math.nan], "calibration|answerability.weights"),
+        ("answerability.bias", None, "answerability.bias"),
+        ("answerability.threshold", 1.5, "answerability.threshold"),
+        ("answerability.extra", 1, "answerability.extra"),
+    ],
+)
+def test_a_calibration_that_cannot_be_used_names_the_key(path, value, names):
+    with pytest.raises(CalibrationError, match=names):
+        Calibration.load(changed(path, value))
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_text("{")
+    with pytest.raises(CalibrationError, match=r"broken\.json is not JSON"):
+        Calibration.load(path)
+    path.write_text("[]")
+    with pytest.raises(CalibrationError, match=r"broken\.json: .*object"):
+        Calibration.load(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(CalibrationError, match="not JSON"):
+        Calibration.load(path)
+    with pytest.raises(OSError, match="absent"):
+        Calibration.load(tmp_path / "absent.json")
