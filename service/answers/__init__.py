@@ -31,7 +31,7 @@ from service.answers.normalise import (
     strip_answer,
 )
 from service.answers.posterior import Posterior, ScoreKind
-from service.answers.verdict import Candidate, Verdict, finish
+from service.answers.verdict import Candidate, Verdict, check_max_risk, finish
 from service.answers.vocabulary import VOCABULARY, Projection, Vocabulary
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Verdict",
     "Vocabulary",
     "answer_type",
+    "check_max_risk",
     "finish",
     "is_unanswerable",
     "match_key",

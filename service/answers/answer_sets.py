@@ -129,9 +129,7 @@ def _check(choice: object, i: int) -> None:
     if not isinstance(choice, str):
         raise _refuse(f"choices[{i}] is not a text.", i)
     if len(choice) > MAX_CHOICE_LENGTH:
-        raise _refuse(
-            f"choices[{i}] has {len(choice):,} characters; at most {MAX_CHOICE_LENGTH} are allowed.", i
-        )
+        raise _refuse(f"choices[{i}] has {len(choice):,} characters; at most {MAX_CHOICE_LENGTH} are allowed.", i)
     # Cc: control characters, NUL, newline; Cs: lone surrogates; Cf: invisible, allowed beside something
     # visible.
     categories = {unicodedata.category(letter) for letter in choice}

@@ -41,7 +41,7 @@ from service.answers.maps import (
     read_numbers,
     read_object,
 )
-from service.answers.posterior import Posterior, ScoreKind
+from service.answers.posterior import ScoreKind
 
 VERSION: Final = 1
 DEFAULT: Final = "default"
@@ -56,9 +56,9 @@ class Confidence:
     maps: Mapping[str, CalibrationMap]
     score_kind: ScoreKind | None
 
-    def applies_to(self, posterior: Posterior) -> bool:
-        """Whether the posterior's masses are the quantity that was fitted."""
-        return self.score_kind in (None, posterior.score_kind)
+    def applies_to(self, score_kind: ScoreKind) -> bool:
+        """Whether masses made of scores of this kind are the quantity that was fitted."""
+        return self.score_kind in (None, score_kind)
 
     def __call__(self, top_mass: float, answer_type: str) -> float:
         """The expected VQA accuracy, in [0, 1]."""

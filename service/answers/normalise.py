@@ -88,9 +88,7 @@ def process_punctuation(text: str) -> str:
     out = text
     if found := set(_HAS_PUNCTUATION.findall(text)):
         delete_all = _DIGIT_COMMA_DIGIT.search(text) is not None
-        out = text.translate(
-            {ord(p): "" if delete_all or f"{p} " in text or f" {p}" in text else " " for p in found}
-        )
+        out = text.translate({ord(p): "" if delete_all or f"{p} " in text or f" {p}" in text else " " for p in found})
     return _FULL_STOP.sub("", out, count=_FULL_STOPS_REMOVED)
 
 

@@ -96,9 +96,8 @@ class Posterior:
             tops = np.maximum.reduceat(inside, projection.starts)
             loudest[projection.members] = tops
             member = projection.index[projection.inside]
-            is_top = np.flatnonzero(inside == loudest[member])[
-                ::-1
-            ]  # backwards: the first of equals is written last
+            # Backwards, so that the first of equals is written last.
+            is_top = np.flatnonzero(inside == loudest[member])[::-1]
             label_of[member[is_top]] = projection.inside[is_top]
         off_set: float | None
         if kind is ScoreKind.SIGMOID:

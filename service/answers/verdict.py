@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Calibration
 from service.answers.families import UNANSWERABLE
-from service.answers.posterior import Posterior
+from service.answers.posterior import Posterior, ScoreKind
 from service.errors import Code, VQAError
 
 _RISK_TOLERANCE: Final = 1e-9  # 1 - 0.95 is a little more than 0.05 in floating point
@@ -58,21 +58,38 @@ class Verdict:
     answer_type: AnswerType
 
 
+def check_max_risk(max_risk: float | None, calibration: Calibration | None, score_kind: ScoreKind) -> None:
+    """Whether a model can keep to a risk; needs no posterior, so a request can be refused before it costs anything.
+
+    Raises:
+        VQAError: with field `max_risk`: `invalid_field` if it is outside [0, 1]; `not_calibrated` if it is given and
+            the model has no confidence map for scores of its kind.
+    """
+    if max_risk is None:
+        return
+    if not (math.isfinite(max_risk) and 0.0 <= max_risk <= 1.0):
+        raise VQAError(Code.INVALID_FIELD, "max_risk must be within 0 and 1.", field="max_risk")
+    fitted = calibration.confidence if calibration is not None else None
+    if fitted is None or not fitted.applies_to(score_kind):
+        raise VQAError(
+            Code.NOT_CALIBRATED,
+            "This model has no fitted confidence, so no risk can be kept to. Leave max_risk out.",
+            field="max_risk",
+        )
+
+
 def finish(
     posterior: Posterior, calibration: Calibration | None, *, top_k: int = 5, max_risk: float | None = None
 ) -> Verdict:
     """Decides answerability, answer, confidence and abstention, in this order.
 
-    1. Answerable: with a fitted answerability, whether it reaches its threshold; else whether the most
-    probable member
-       is another than "unanswerable"; unknown (None) if the model cannot say "unanswerable".
+    1. Answerable: with a fitted answerability, whether it reaches its threshold; else whether the most probable
+       member is another than "unanswerable"; unknown (None) if the model cannot say "unanswerable".
     2. The answer is the most probable answerable member, or "unanswerable".
-    3. The confidence of an answer is the fitted map of its type at its absolute mass. That of "unanswerable"
-    is
+    3. The confidence of an answer is the fitted map of its type at its absolute mass. That of "unanswerable" is
        1 - answerability. Neither exists unless both the confidence map and what it is applied to were fitted.
-    4. With `max_risk`, the service abstains if 1 - confidence is above it, and also if there is no confidence
-    in this
-       very verdict: what cannot be vouched for is not said.
+    4. With `max_risk`, the service abstains if 1 - confidence is above it, and also if there is no confidence in
+       this very verdict: what cannot be vouched for is not said.
 
     Args:
         posterior: from any backend.
@@ -81,10 +98,11 @@ def finish(
         max_risk: the highest acceptable probability of a wrong answer, in [0, 1]; None to always answer.
 
     Raises:
-        VQAError: `not_calibrated` (field `max_risk`) if `max_risk` is given and no confidence map was fitted;
-            `invalid_field` if `max_risk` or `top_k` is out of its range.
+        VQAError: `not_calibrated` or `invalid_field` as `check_max_risk`; `invalid_field` for a negative `top_k`.
     """
-    _check_request(posterior, calibration, top_k, max_risk)
+    check_max_risk(max_risk, calibration, posterior.score_kind)
+    if top_k < 0:
+        raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
     best = posterior.best_answerable()
     top_mass = 0.0 if best is None else posterior.mass(best)
     nothing = posterior.answer_set.unanswerable
@@ -93,14 +111,15 @@ def finish(
     fitted = calibration.confidence if calibration is not None else None
     decided: int | None
     if answerable is False or best is None:
+        answerable = False  # also for a model that knows no answer at all
         decided, kind = nothing, AnswerType.UNANSWERABLE
         answer = UNANSWERABLE if nothing is None else posterior.answer_set.spellings[nothing]
-        if answerability is not None and fitted is not None and fitted.applies_to(posterior):
+        if answerability is not None and fitted is not None and fitted.applies_to(posterior.score_kind):
             confidence = 1.0 - answerability
     else:
         decided, kind = best, answer_type(posterior.answer_set.keys[best])
         answer = posterior.answer_set.spellings[best]
-        if fitted is not None and fitted.applies_to(posterior):
+        if fitted is not None and fitted.applies_to(posterior.score_kind):
             confidence = fitted(top_mass, kind)
     abstained = max_risk is not None and (confidence is None or 1.0 - confidence > max_risk + _RISK_TOLERANCE)
     return Verdict(
@@ -115,24 +134,6 @@ def finish(
         raw_answer=None if decided is None else posterior.raw_answer(decided),
         answer_type=kind,
     )
-
-
-def _check_request(
-    posterior: Posterior, calibration: Calibration | None, top_k: int, max_risk: float | None
-) -> None:
-    if top_k < 0:
-        raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
-    if max_risk is None:
-        return
-    if not (math.isfinite(max_risk) and 0.0 <= max_risk <= 1.0):
-        raise VQAError(Code.INVALID_FIELD, "max_risk must be within 0 and 1.", field="max_risk")
-    fitted = calibration.confidence if calibration is not None else None
-    if fitted is None or not fitted.applies_to(posterior):
-        raise VQAError(
-            Code.NOT_CALIBRATED,
-            "This model has no fitted confidence, so no risk can be kept to. Leave max_risk out.",
-            field="max_risk",
-        )
 
 
 def _answerable(

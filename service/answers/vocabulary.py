@@ -111,9 +111,7 @@ class Vocabulary:
         The member "unanswerable" is never missing: a model without such a label just never says it.
         """
         return [
-            i
-            for i, key in enumerate(answer_set.keys)
-            if i != answer_set.unanswerable and key not in self._group_of_key
+            i for i, key in enumerate(answer_set.keys) if i != answer_set.unanswerable and key not in self._group_of_key
         ]
 
     def project(self, answer_set: AnswerSet) -> Projection:

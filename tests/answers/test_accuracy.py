@@ -36,6 +36,13 @@ def test_the_codes_differ_where_annotators_agree():
     assert [vqa_accuracy("Two", ["Two"] * 10, code) for code in ("2021", "2016", "always")] == [1.0, 0.0, 1.0]
 
 
+def test_annotators_who_differ_in_outer_white_space_agree():
+    answers = ["Dog."] * 9 + ["Dog.\n"]
+    assert vqa_accuracy("dog", answers, "2021") == 0.0
+    assert vqa_accuracy("dog", answers, "2016") == 0.0
+    assert vqa_accuracy("Dog.", answers, "2021") == 1.0
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="empty"):
         vqa_accuracy("yes", [])

@@ -105,6 +105,11 @@ def test_identity_is_of_the_meaning():
     assert AnswerSet.from_choices(["Yes", "no."]) == one
 
 
+def test_identity_says_which_member_is_unanswerable():
+    keys = ("yes", "unanswerable")
+    assert AnswerSet("x", keys, keys, 1).identity != AnswerSet("x", keys, keys, None).identity
+
+
 def test_a_set_that_contradicts_itself_cannot_be_made():
     with pytest.raises(ValueError, match="no key twice"):
         AnswerSet("x", ("a", "b"), ("a", "a"), None)

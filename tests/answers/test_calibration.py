@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from service.answers import Calibration, CalibrationError, Vocabulary
-from service.answers.posterior import Posterior
+from service.answers import Calibration, CalibrationError, ScoreKind
 
 FITTED = {
     "version": 1,
@@ -71,17 +70,12 @@ def test_from_a_file_and_its_id(tmp_path):
 
 
 def test_scores_of_another_kind_are_not_what_was_fitted():
-    vocabulary = Vocabulary(["yes", "no"])
-    projection = vocabulary.project(vocabulary.default_set)
-    softmax, sigmoid = (
-        Posterior.from_logits([1, 2], projection, vocabulary.default_set, kind) for kind in ("softmax", "sigmoid")
-    )
     fitted = Calibration.load(FITTED).confidence
-    assert fitted.applies_to(softmax)
-    assert fitted.applies_to(sigmoid)
+    assert fitted.applies_to(ScoreKind.SOFTMAX)
+    assert fitted.applies_to(ScoreKind.SIGMOID)
     named = Calibration.load({**FITTED, "confidence": FITTED["confidence"] | {"score_kind": "sigmoid"}}).confidence
-    assert not named.applies_to(softmax)
-    assert named.applies_to(sigmoid)
+    assert not named.applies_to(ScoreKind.SOFTMAX)
+    assert named.applies_to(ScoreKind.SIGMOID)
 
 
 def changed(path, value):

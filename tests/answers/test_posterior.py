@@ -174,6 +174,15 @@ def test_best_members_and_ties():
     assert silent.best() == 0
 
 
+def test_a_model_that_was_not_offered_unanswerable_never_says_it():
+    answer_set = AnswerSet.named("yes-no")
+    logprobs = np.log([0.2, 0.1, 0.7])
+    assert Posterior.from_logprobs(logprobs, answer_set).best() == 2
+    posterior = Posterior.from_logprobs(logprobs, answer_set, says_unanswerable=False)
+    assert not posterior.says_unanswerable
+    assert posterior.best() == 0
+
+
 def test_respelled():
     posterior = of(["yes", "no"], [1.0, 2.0], "softmax", ["yes", "no"])
     other = AnswerSet.from_choices(["YES", "No!"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.answers import AnswerSet, Calibration, Posterior, Vocabulary, finish
+from service.answers import AnswerSet, Calibration, Posterior, ScoreKind, Vocabulary, check_max_risk, finish
 from service.errors import Code, VQAError
 
 BASE = {"version": 1, "fitted_on": "text", "questions": 10, "target": "vqa_accuracy(always)"}
@@ -105,6 +105,12 @@ def test_fitted_answerability_decides_and_not_the_highest_label():
     assert (silent.answer, silent.answerable, silent.raw_answer) == ("unanswerable", False, None)
 
 
+def test_a_model_that_knows_no_answer_at_all():
+    lenient = Calibration.load({**BASE, "answerability": {**PLAIN, "threshold": 0.0}})
+    verdict = finish(of([0.5, 0.5], labels=["unknown", "unsure"]), lenient)
+    assert (verdict.answer, verdict.answerable, verdict.answer_type) == ("unanswerable", False, "unanswerable")
+
+
 def test_the_threshold_itself_is_answerable():
     fitted = Calibration.load({**BASE, "answerability": {**PLAIN, "weights": [0.0]}})
     assert finish(of([0.1] * 6 + [0.4]), fitted).answerable is True
@@ -122,12 +128,22 @@ def test_the_confidence_of_unanswerable():
     assert (alone.confidence, alone.calibrated, alone.answerable) == (None, False, False)
 
 
+def test_answerability_looks_at_the_mass_of_the_best_answer():
+    fitted = Calibration.load({**BASE, "answerability": {**PLAIN, "features": ["top_logit"], "weights": [1.0]}})
+    verdict = finish(of([0.3, 0.1, 0.2, 0.1, 0.1, 0.1, 0.1], ["yes", "no"]), fitted)
+    assert verdict.answerability == pytest.approx(0.3)  # the share within the set would be 0.5
+
+
 def test_a_map_fitted_on_another_kind_of_score_is_not_applied():
     fitted = Calibration.load({**BASE, "confidence": {**SAME, "score_kind": "sigmoid"}})
     p = [0.7, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0]
     assert finish(of(p), fitted).confidence is None
     assert not finish(of(p), fitted).calibrated
     assert finish(of(p, kind="sigmoid"), fitted).confidence == pytest.approx(0.7)
+    with_answerability = Calibration.load(
+        {**BASE, "confidence": {**SAME, "score_kind": "sigmoid"}, "answerability": PLAIN}
+    )
+    assert finish(of([0.1, 0, 0, 0, 0.9, 0, 0]), with_answerability).confidence is None
     with pytest.raises(VQAError):
         finish(of(p), fitted, max_risk=0.5)
 
@@ -174,6 +190,10 @@ def test_max_risk_needs_a_fitted_confidence(calibration):
         finish(of([1 / 7] * 7), calibration, max_risk=0.5)
     assert caught.value.code is Code.NOT_CALIBRATED
     assert caught.value.field == "max_risk"
+    with pytest.raises(VQAError, match="max_risk"):  # also before there is a posterior
+        check_max_risk(0.5, calibration, ScoreKind.SOFTMAX)
+    check_max_risk(None, calibration, ScoreKind.SOFTMAX)
+    check_max_risk(0.5, BOTH, ScoreKind.SOFTMAX)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +220,13 @@ def test_candidates_are_sorted_and_ties_keep_the_order_of_the_set():
     assert [candidate.answer for candidate in verdict.candidates] == ["w20", "w70", "w0", "w1"]
     assert finish(of(p, labels=labels, kind="sigmoid"), None, top_k=0).candidates == ()
     assert len(finish(of(p, labels=labels, kind="sigmoid"), None, top_k=1000).candidates) == 100
+
+
+def test_what_the_model_cannot_say_is_no_candidate():
+    nothing_in_the_set = of([1.0], ["Unanswerable", "yes", "no"], labels=["red"])
+    verdict = finish(nothing_in_the_set, None, top_k=2)
+    assert listed(verdict) == [("yes", 1 / 3), ("no", 1 / 3)]
+    assert (verdict.answer, verdict.off_set, verdict.raw_answer) == ("yes", 1.0, None)
 
 
 def test_the_case_of_little_mass_in_the_set(case):

@@ -76,6 +76,19 @@ def test_projections_are_kept_and_their_number_is_bounded(vocabulary):
     assert vocabulary.project(vocabulary.default_set) is vocabulary.project(vocabulary.default_set)
 
 
+def test_the_projections_used_last_are_kept(vocabulary):
+    first = AnswerSet.from_choices(["yes", "no"])
+    kept = vocabulary.project(first)
+    for i in range(300):
+        vocabulary.project(AnswerSet.from_choices(["yes", f"word{i}"]))
+        assert vocabulary.project(first) is kept
+
+
+def test_a_group_is_of_the_family_whichever_spelling_comes_first():
+    for labels in (["unknown", "un.known"], ["un.known", "unknown"]):
+        assert Vocabulary(labels).default_set.spellings == ("unanswerable",)
+
+
 @pytest.mark.parametrize("labels", [[], ["", " "]])
 def test_a_vocabulary_needs_an_answer(labels):
     with pytest.raises(ValueError, match="label"):
