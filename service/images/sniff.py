@@ -99,8 +99,8 @@ def sniff(data: bytes) -> Format:
             raise undecodable(kind.upper(), f"there are only {len(data)} byte(s) of it")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return _whole_enough(data, Format.WEBP)
-    if data[4:8] == b"ftyp":
-        return _whole_enough(data, _container_format(data))
+    if data[4:8] == b"ftyp" and len(data) >= _STUB_BYTES:
+        return _container_format(data)
     if data[:2] == b"BM" and int.from_bytes(data[14:18], "little") in _BMP_HEADER_SIZES:
         return Format.BMP
     found = _describe(data)
@@ -138,6 +138,8 @@ def _container_format(data: bytes) -> Format:
 
 def _describe(data: bytes) -> str | None:
     """A name for bytes that are no accepted picture; None where there are too few bytes to tell."""
+    if len(data) < 4 or (len(data) < _STUB_BYTES and (data.startswith((b"RIFF", b"BM")) or b"ftyp" in data)):
+        return None
     for magic, name in _OTHERS:
         if data.startswith(magic):
             return name

@@ -48,8 +48,11 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         palette = entries * (3 if header_size == 12 else 4)
     masks = 12 if compression == _BITFIELDS and header_size == 40 else 0
     start = offset or 14 + header_size + palette + masks
-    # The padding behind the last row draws nothing, and some writers leave it out.
-    if start + stride * (rows - 1) + (width * depth + 7) // 8 > len(data):
+    end = start + stride * rows
+    if int.from_bytes(data[2:6], "little") < end:
+        # The padding behind the last row draws nothing, and some writers leave it out.
+        end += (width * depth + 7) // 8 - stride
+    if end > len(data):
         raise truncated(_KIND, "inside its pixel data")
     return Prepared(width=width, height=rows, payload=data)
 

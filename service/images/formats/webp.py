@@ -66,7 +66,7 @@ def _size(name: bytes, data: bytes, body: int) -> tuple[int, int] | None:
         return _int24(head, 4) + 1, _int24(head, 7) + 1
     if name == b"ANMF" and len(head) >= 12:
         return _int24(head, 6) + 1, _int24(head, 9) + 1
-    if name == b"VP8 " and head[3:6] == b"\x9d\x01\x2a":
+    if name == b"VP8 " and head[3:6] == b"\x9d\x01\x2a" and len(head) >= 10:
         width, height = struct.unpack_from("<HH", head, 6)
         return width & 0x3FFF, height & 0x3FFF
     if name == b"VP8L" and head[:1] == b"\x2f" and len(head) >= 5:
