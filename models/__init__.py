@@ -1,0 +1,1 @@
+"""Model folders and the recipes that make them (data, training, export, calibration)."""

@@ -1,0 +1,195 @@
+"""Compare an ONNX file with PyTorch: `python -m models.vilt.parity --checkpoint DIR --onnx FILE [--random-b32]`.
+
+The reference is the stock transformers model, unpatched. Prints one JSON object and exits with 1 when a logit differs
+by more than 1e-4, or when the check has no power: each deliberate mistake must differ by more than that.
+`--random-b32` makes a checkpoint of ViLT-B/32's size (117.6 M parameters, 3,129 labels) with random weights, exports
+it and compares that instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import nn
+from transformers import ViltConfig, ViltForQuestionAnswering
+
+from models.vilt.export import export
+from models.vilt.model import load_model
+
+TOLERANCE = 1e-4
+B32_LABELS = 3129
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A batch: the height and width of each picture and the number of tokens of each question."""
+
+    sizes: tuple[tuple[int, int], ...]
+    tokens: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(f"{h}x{w}" for h, w in self.sizes)
+
+    @property
+    def padded(self) -> bool:
+        return len(set(self.sizes)) > 1
+
+
+def cases(image_size: int, patch: int, max_tokens: int) -> list[Case]:
+    """Alone and in batches, square to very thin, with and without padding of text and picture.
+
+    In units of the picture size s (384 for B/32): the longest edge that the processor gives is about 1.58 s.
+    """
+    s, long, thin = image_size, int(1333 / 800 * image_size) // patch * patch, patch
+    middle = (s + long) // 2 // patch * patch
+    return [
+        Case(((s, s),), (9,)),
+        Case(((s, long),), (14,)),
+        Case(((long, s),), (max_tokens,)),
+        Case(((s, middle),), (3,)),
+        Case(((thin, long),), (8,)),
+        Case(((long, thin),), (8,)),
+        Case(((s, s), (s, s), (s, s)), (5, 17, 11)),
+        Case(((s, long), (long, s), (s, s)), (6, 20, 12)),
+        Case(((s, middle), (thin, long), (middle, s), (s, s)), (4, max_tokens, 7, 25)),
+        Case(
+            ((s, long), (middle, s), (s, s), (thin, long), (long, s), (s, middle), (long, thin), (s, long)),
+            (6, 8, 10, 12, 14, 16, 18, 20),
+        ),
+    ]
+
+
+def make_inputs(case: Case, vocab_size: int, seed: int) -> Arrays:
+    """Random token ids and pixels, zeros and a zero mask where a question or picture is shorter than the batch."""
+    rng = np.random.default_rng(seed)
+    batch, tokens = len(case.sizes), max(case.tokens)
+    height, width = max(h for h, _ in case.sizes), max(w for _, w in case.sizes)
+    inputs = {
+        "input_ids": np.zeros((batch, tokens), np.int64),
+        "attention_mask": np.zeros((batch, tokens), np.int64),
+        "pixel_values": np.zeros((batch, 3, height, width), np.float32),
+        "pixel_mask": np.zeros((batch, height, width), np.int64),
+    }
+    for k, ((h, w), count) in enumerate(zip(case.sizes, case.tokens, strict=True)):
+        inputs["input_ids"][k, :count] = rng.integers(5, vocab_size, count)
+        inputs["attention_mask"][k, :count] = 1
+        inputs["pixel_values"][k, :, :h, :w] = rng.uniform(-1, 1, (3, h, w))
+        inputs["pixel_mask"][k, :h, :w] = 1
+    return inputs
+
+
+def stock_logits(model: ViltForQuestionAnswering, inputs: Arrays) -> np.ndarray:
+    """Logits of the unpatched model, B x labels."""
+    if "visual_embed" in vars(model.vilt.embeddings):
+        raise ValueError("the reference model is patched; parity needs the stock one")
+    with torch.inference_mode():
+        return model(**{k: torch.from_numpy(v) for k, v in inputs.items()}).logits.numpy()
+
+
+def difference(session: onnxruntime.InferenceSession, inputs: Arrays, expected: np.ndarray) -> float:
+    """The largest absolute difference of a logit."""
+    return float(np.abs(session.run(["logits"], inputs)[0] - expected).max())
+
+
+def compare(model: ViltForQuestionAnswering, onnx_file: Path) -> dict:
+    """All cases and the deliberate mistakes; `ok` says whether the cases agree and the mistakes show."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(str(onnx_file), options, providers=["CPUExecutionProvider"])
+    config = model.config
+    differences: dict[str, float] = {}
+    mistakes = {"pixel_mask_all_ones": 0.0, "attention_mask_all_ones": 0.0, "positions_of_padded_size": 0.0}
+    spread = []
+    for seed, case in enumerate(cases(config.image_size, config.patch_size, config.max_position_embeddings)):
+        inputs = make_inputs(case, config.vocab_size, seed)
+        expected = stock_logits(model, inputs)
+        spread.append(float(expected.std()))
+        differences[case.name] = difference(session, inputs, expected)
+        for name, wrong in _mistakes(case, inputs).items():
+            mistakes[name] = max(mistakes[name], difference(session, wrong, expected))
+    worst = max(differences.values())
+    return {
+        "ok": worst <= TOLERANCE < min(mistakes.values()),
+        "tolerance": TOLERANCE,
+        "largest_difference": worst,
+        "cases": differences,
+        "power": mistakes,
+        "logits_standard_deviation": round(float(np.mean(spread)), 4),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "labels": config.num_labels,
+        "bytes": onnx_file.stat().st_size,
+    }
+
+
+def _mistakes(case: Case, inputs: Arrays) -> dict[str, Arrays]:
+    """What a careless caller or exporter would do; each has to give clearly different logits."""
+    wrong: dict[str, Arrays] = {}
+    ones = {k: np.ones_like(v) for k, v in inputs.items() if k.endswith("mask")}
+    if len(set(case.tokens)) > 1:
+        wrong["attention_mask_all_ones"] = inputs | {"attention_mask": ones["attention_mask"]}
+    if case.padded:
+        wrong["pixel_mask_all_ones"] = inputs | {"pixel_mask": ones["pixel_mask"]}
+        # Positions spread over the padded height, the padding still masked in the rest of the picture: the first
+        # column of the mask is what the height is read from.
+        tall = inputs["pixel_mask"].copy()
+        tall[:, :, 0] = 1
+        wrong["positions_of_padded_size"] = inputs | {"pixel_mask": tall}
+    return wrong
+
+
+def random_b32() -> ViltForQuestionAnswering:
+    """ViLT-B/32's size with weights that make every part of the network count.
+
+    Freshly initialised weights are too small for a parity check: positions and the class token are zero, and a
+    layer's output hardly depends on its input. So positions, norms and biases are drawn wider and matrices doubled.
+    """
+    torch.manual_seed(0)
+    labels = {k: f"label {k}" for k in range(B32_LABELS)}
+    config = ViltConfig(id2label=labels, label2id={v: k for k, v in labels.items()})
+    model = ViltForQuestionAnswering(config)
+    nn.init.normal_(model.vilt.embeddings.position_embeddings, std=0.5)
+    nn.init.normal_(model.vilt.embeddings.cls_token, std=0.5)
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            norm_weight = "norm" in name.lower() and name.endswith("weight")
+            nn.init.normal_(parameter, mean=1.0 if norm_weight else 0.0, std=0.1)
+        elif "encoder" in name:
+            parameter.data.mul_(2.0)
+    return model.eval()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkpoint", type=Path, help="folder with config.json and model.safetensors")
+    parser.add_argument("--onnx", type=Path, help="the exported file")
+    parser.add_argument("--random-b32", action="store_true", help="compare a random ViLT-B/32 instead")
+    parser.add_argument("--threads", type=int, default=1, help="default 1")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    if arguments.random_b32:
+        with tempfile.TemporaryDirectory() as scratch:
+            random_b32().save_pretrained(Path(scratch) / "checkpoint")
+            model = load_model(Path(scratch) / "checkpoint")
+            export(model, Path(scratch) / "model.onnx")
+            report = compare(model, Path(scratch) / "model.onnx")
+    elif arguments.checkpoint and arguments.onnx:
+        report = compare(load_model(arguments.checkpoint), arguments.onnx)
+    else:
+        parser.error("give --checkpoint and --onnx, or --random-b32")
+    print(json.dumps(report, indent=1))
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

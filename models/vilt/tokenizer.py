@@ -1,0 +1,68 @@
+"""A small BERT WordPiece tokenizer for English questions, in the format of Hugging Face's tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from models.shapes.examples import Split, draw_example, stream
+from models.shapes.questions import Asker
+
+MAX_TOKENS = 40
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCAB_SIZE = 600
+
+
+def train_tokenizer(questions: Iterable[str], vocab_size: int = VOCAB_SIZE) -> Tokenizer:
+    """WordPiece over lower-cased text. Every printable ASCII character is a token, so ASCII is never [UNK]."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        min_frequency=2,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=[chr(c) for c in range(33, 127)],
+        continuing_subword_prefix="##",
+        show_progress=False,
+    )
+    # Doubled letters and digits bring the continuation pieces ("##a") of characters that no question continues with.
+    doubled = [chr(c) * 2 for c in range(33, 127) if chr(c).isalnum()]
+    tokenizer.train_from_iterator([*questions, *doubled], trainer)
+    cls, sep = (tokenizer.token_to_id(t) for t in ("[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.BertProcessing(sep=("[SEP]", sep), cls=("[CLS]", cls))
+    return tokenizer
+
+
+def training_questions(seed: int, pictures: int = 4000) -> list[str]:
+    """Questions of the generator's training split: the tokenizer's corpus (4,000 pictures, 8 questions each)."""
+    asker = Asker(Split.TRAIN.group)
+    drawn = zip(range(pictures), stream(Split.TRAIN, seed), strict=False)
+    return [q.text for _, rng in drawn for q in draw_example(rng, asker, 8).questions]
+
+
+class QuestionEncoder:
+    """Questions to padded id arrays; each wording is tokenised once."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int = MAX_TOKENS) -> None:
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max_tokens)
+        self._tokenizer = tokenizer
+        self._ids: dict[str, list[int]] = {}
+
+    def encode(self, questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """input_ids and attention_mask, int64, questions x longest of them; padded with 0 ([PAD])."""
+        rows = []
+        for question in questions:
+            if question not in self._ids:
+                self._ids[question] = self._tokenizer.encode(question).ids
+            rows.append(self._ids[question])
+        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        mask = np.zeros_like(ids)
+        for k, row in enumerate(rows):
+            ids[k, : len(row)] = row
+            mask[k, : len(row)] = 1
+        return ids, mask
