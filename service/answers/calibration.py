@@ -124,9 +124,7 @@ class Calibration:
 
     @classmethod
     def _read(cls, body: Mapping[str, object]) -> Calibration:
-        known = {
-            "version", "fitted_on", "questions", "target", "confidence", "answerability", "notes"
-        }  # fmt: skip
+        known = {"version", "fitted_on", "questions", "target", "confidence", "answerability", "notes"}
         check_keys(body, known, "calibration")
         if body.get("version") != VERSION:
             raise CalibrationError(f"version must be {VERSION}")

@@ -130,6 +130,10 @@ def test_spellings_of_one_answer_add_up_or_the_strongest_counts():
     assert softmax.raw_answer(0) == sigmoid.raw_answer(0) == "Two."
 
 
+def test_of_equally_loud_spellings_the_first_is_given_back():
+    assert of(["red", "Two", "2"], [0.0, 1.0, 1.0], "softmax").raw_answer(1) == "Two"
+
+
 def test_the_set_leaves_mass_outside():
     posterior = of(["yes", "no", "red", "unknown"], np.log([0.1, 0.2, 0.6, 0.1]), "softmax", ["No", "yes"])
     assert as_dict(posterior) == pytest.approx({"No": 0.5, "yes": 0.25, "unanswerable": 0.25})
