@@ -88,15 +88,23 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> Decode
 def _check_tail(picture: Image.Image, prepared: Prepared) -> None:
     """Refuse a JPEG whose pixel data ends before the picture does, although it has an end marker.
 
-    The decoder fills what is missing with mid-grey (a sequential file) or leaves it coarse (a progressive
-    one), and does not tell. Where either could be, the file is decoded again with other data in the place of
-    the missing: if that changes the picture, something was missing.
+    The decoder fills what is missing with mid-grey (a sequential file) or leaves it coarse (a progressive one), and
+    does not tell. Where either could be, the file is decoded again with other data in the place of the missing: if
+    that changes the picture, something was missing.
     """
-    width, height = picture.size
-    corner = np.asarray(picture.crop((width - 1 - (width - 1) % 8, height - 1 - (height - 1) % 8, width, height)))
-    grey = corner.min() >= 127 and corner.max() <= 128
-    if not grey and not prepared.suspect:
+    if not prepared.suspect and not _ends_grey(picture):
         return
     again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
     if again.tobytes() != picture.tobytes():
         raise truncated("JPEG", "inside its pixel data, and an end marker was put behind it")
+
+
+def _ends_grey(picture: Image.Image) -> bool:
+    """Whether the last pixels are of the grey that stands for missing data.
+
+    Only their brightness is looked at: colour is smoothed over from the neighbouring blocks.
+    """
+    width, height = picture.size
+    corner = picture.crop((max(width - 4, 0), max(height - 4, 0), width, height))
+    grey = np.asarray(corner.convert("L") if corner.mode == "RGB" else corner.getchannel(0))
+    return bool(grey.min() >= 126 and grey.max() <= 130)

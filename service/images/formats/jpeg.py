@@ -1,10 +1,8 @@
-"""JPEG: the markers are walked from start to end, which tells a whole file from a cut one and finds the first
-picture.
+"""JPEG: the markers are walked to the end of the first picture, which tells a whole file from a cut one.
 
-Decoders fill in missing data silently: a progressive file cut between scans and closed with an end marker
-decodes without an error, and so does a file whose tail was lost before its end marker. So the end marker is
-demanded, the scans are checked to cover all components, and files that could still lack data are marked
-`suspect`.
+Decoders fill in missing data silently: a progressive file cut between scans and closed with an end marker decodes
+without an error, and so does a file whose tail was lost before its end marker. So the end marker is demanded, all
+scans and restart markers are counted, and files that could still lack data are marked `suspect`.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from service.images.refusal import truncated, undecodable
 _KIND = "JPEG"
 # The next marker after entropy-coded data: not a stuffed zero, not a restart marker, not a fill byte.
 _MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+_RESTART = re.compile(rb"\xff[\xd0-\xd7]")
 _FILL = re.compile(rb"\xff+")
 
 # Ordinary files have tens of segments; the longest known (depth maps in extended XMP) a few hundred.
@@ -31,7 +30,7 @@ _MAX_SEGMENTS = 4096
 _MAX_SCANS = 200
 _MAX_SCAN_PIXELS = 20 * 64 * 2**20
 
-_SOI, _EOI, _SOS, _DHT, _DAC, _JPG = 0xD8, 0xD9, 0xDA, 0xC4, 0xCC, 0xC8
+_SOI, _EOI, _SOS, _DRI, _DHT, _DAC, _JPG = 0xD8, 0xD9, 0xDA, 0xDD, 0xC4, 0xCC, 0xC8
 _APP0, _APP1, _APP2, _APP14, _APP15, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xEF, 0xFE
 _SOF = frozenset(range(0xC0, 0xD0)) - {_DHT, _DAC, _JPG}
 _PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
@@ -47,10 +46,13 @@ class _Layout:
     width: int = 0
     height: int = 0
     progressive: bool = False
-    components: list[int] = field(default_factory=list)
+    # component -> its horizontal and vertical sampling
+    components: dict[int, tuple[int, int]] = field(default_factory=dict)
     # component -> for each of its 64 coefficients the lowest bit sent so far, or None
     bits: dict[int, list[int | None]] = field(default_factory=dict)
     scans: int = 0
+    last_scan_refines: bool = False
+    restart_interval: int = 0
     exif: bytes = b""
     icc: dict[int, bytes] = field(default_factory=dict)
     icc_count: int = 0
@@ -67,10 +69,9 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
     end = _walk(data, layout, limits)
     if not layout.scans:
         raise undecodable(_KIND, "there is no picture data in it" if end else "its header is incomplete")
-    missing = [each for each in layout.components if layout.bits[each][0] is None]
-    if missing:
-        raise truncated(_KIND, "before every colour component was sent")
-    incomplete = layout.progressive and any(bit != 0 for bits in layout.bits.values() for bit in bits)
+    if any(bit != 0 for bits in layout.bits.values() for bit in bits):
+        # The standard lets a progressive file leave out the last bits, but no known encoder does: it was cut.
+        raise truncated(_KIND, "before all its scans")
     layout.pieces.append(b"\xff\xd9")
     return Prepared(
         width=layout.width,
@@ -79,7 +80,8 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         orientation=exif.orientation(layout.exif),
         icc=_profile(layout),
         inverted=len(layout.components) == 4 and not layout.adobe,
-        suspect=incomplete,
+        # What the last refining scan lacks is invisible; what another one lacks is not.
+        suspect=layout.progressive and not layout.last_scan_refines,
     )
 
 
@@ -121,7 +123,10 @@ def _walk(data: bytes, layout: _Layout, limits: ImageLimits) -> int:
             if found is None:
                 raise truncated(_KIND, "inside its pixel data, before its end marker")
             _read_scan(body, layout)
+            _check_restarts(data, after, found.start(), body, layout)
             after = found.start()
+        elif marker == _DRI and len(body) >= 2:
+            layout.restart_interval = int.from_bytes(body[:2], "big")
         elif marker in _SOF:
             _read_frame(marker, body, layout, limits)
         if _draws(marker, body, layout):
@@ -161,7 +166,9 @@ def _read_frame(marker: int, body: bytes, layout: _Layout, limits: ImageLimits) 
         raise undecodable(_KIND, "its width or height is zero")
     if precision != 8:
         raise undecodable(_KIND, f"it has {precision} bits a sample, and only 8 can be read")
-    layout.components = [body[6 + 3 * each] for each in range(count)]
+    layout.components = {body[at]: (body[at + 1] >> 4, body[at + 1] & 15) for at in range(6, 6 + 3 * count, 3)}
+    if len(layout.components) != count or not all(all(each) for each in layout.components.values()):
+        raise undecodable(_KIND, "its frame header is damaged")
     layout.bits = {each: [None] * 64 for each in layout.components}
     layout.progressive = marker in _PROGRESSIVE
 
@@ -178,6 +185,7 @@ def _read_scan(body: bytes, layout: _Layout) -> None:
     ):
         raise undecodable(_KIND, "it has too many scans for its size")
     first, last, approximation = body[1 + 2 * count : 4 + 2 * count]
+    layout.last_scan_refines = approximation >> 4 > 0
     if not layout.progressive:
         first, last, approximation = 0, 63, 0
     if first > last or last > 63:
@@ -187,6 +195,20 @@ def _read_scan(body: bytes, layout: _Layout) -> None:
         if bits is None:
             raise undecodable(_KIND, "a scan names a component that the picture does not have")
         bits[first : last + 1] = [approximation & 15] * (last + 1 - first)
+
+
+def _check_restarts(data: bytes, start: int, end: int, scan: bytes, layout: _Layout) -> None:
+    """Compare the restart markers of a scan with how many its size asks for: a cut one has fewer."""
+    if not layout.restart_interval:
+        return
+    across, down = (max(each[axis] for each in layout.components.values()) for axis in (0, 1))
+    unit = (8 * across, 8 * down)
+    if scan[0] == 1:  # a scan of one component counts that component's blocks
+        own = layout.components[scan[1]]
+        unit = (-(-8 * across // own[0]), -(-8 * down // own[1]))
+    units = -(-layout.width // unit[0]) * -(-layout.height // unit[1])
+    if len(_RESTART.findall(data, start, end)) < -(-units // layout.restart_interval) - 1:
+        raise truncated(_KIND, "inside its pixel data, and an end marker was put behind it")
 
 
 def _profile(layout: _Layout) -> bytes | None:
