@@ -66,7 +66,7 @@ async def read_answers(request: Request, hold: BodyHold, settings: Settings) -> 
             field="questions",
             extra={"limit": settings.max_questions},
         )
-    return Incoming(picture, [_item(i, raw, body) for i, raw in enumerate(body.questions)], body.timeout_ms)
+    return Incoming(picture, [_item(raw, body) for raw in body.questions], body.timeout_ms)
 
 
 async def _read_fields(request: Request, hold: BodyHold, settings: Settings, *, many: bool) -> dict[str, Any]:
@@ -219,19 +219,16 @@ def _url_not_allowed(field: str) -> VQAError:
     )
 
 
-def _item(index: int, raw: Any, shared: AnswersBody) -> Ask | VQAError:
+def _item(raw: Any, shared: AnswersBody) -> Ask | VQAError:
     """One of many questions; what is wrong with it stays its own problem."""
-    place = f"questions[{index}]"
+    if isinstance(raw, str):
+        raw = {"question": raw}
+    if not isinstance(raw, dict):
+        return VQAError(Code.INVALID_FIELD, "A question must be a string or an object.")
     try:
-        if isinstance(raw, str):
-            raw = {"question": raw}
-        if not isinstance(raw, dict):
-            raise VQAError(Code.INVALID_FIELD, "A question must be a string or an object.", field=place)
         item = _validate(QuestionItem, raw)
     except VQAError as error:
-        if error.field is not None and error.field != place:
-            error.field = f"{place}.{error.field}"
-        return error.at(place)
+        return error
     for name in _OPTIONS:
         # An item's choices stand in for a shared answer set, and the other way round.
         if getattr(item, name) is None and not (name in _SETS and any(getattr(item, other) for other in _SETS)):

@@ -54,7 +54,10 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
             outcomes = await until_disconnect(
                 request.receive, gateway.answer_all(incoming.picture, incoming.asks, incoming.timeout_ms)
             )
-        items = [answers_item(outcome, f"{request_id.get()}-{i}") for i, outcome in enumerate(outcomes)]
+        for outcome in outcomes:
+            if isinstance(outcome, VQAError):
+                metrics.problems.labels(outcome.code.value).inc()
+        items = [answers_item(outcome, request_id.get(), i) for i, outcome in enumerate(outcomes)]
         return _json(AnswersReply.model_construct(id=request_id.get(), results=items))
 
     @router.get("/livez", **documented("livez"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import socket
 import threading
@@ -13,6 +14,9 @@ from service.api.app import create_app
 from service.gateway import Gateway
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
+
+
+log = logging.getLogger(__name__)
 
 
 class _Server(uvicorn.Server):
@@ -42,6 +46,7 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
         OSError: the address cannot be listened on.
     """
     listener = _listen(settings.host, settings.port)
+    log.info("listening on http://%s:%d", settings.host, listener.getsockname()[1])
     failed = threading.Event()
     app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
     config = uvicorn.Config(

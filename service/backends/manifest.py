@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 MANIFEST_FILE = "model.toml"
 
-# A plain file name (or a relative path below the folder) that can never leave it.
-FileName = Annotated[str, StringConstraints(pattern=r"^(?!/)(?!.*\.\.)[\w./ -]+$", max_length=200)]
+
+def _stays_inside(name: str) -> str:
+    """A file name, or a path below the folder, that can never leave it."""
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+        raise ValueError("must be the name of a file inside the model's folder")
+    return name
+
+
+FileName = Annotated[str, AfterValidator(_stays_inside)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -29,7 +29,7 @@ def serve(**flags: Any) -> None:
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics()
     gateway = build_gateway(settings, metrics)
-    log.info("loading %s; listening on http://%s:%d", settings.classifier, settings.host, settings.port)
+    log.info("serving %s from %s", settings.classifier, settings.models_dir)
     try:
         started = serve_http(gateway, settings, metrics)
     except OSError as error:

@@ -1,0 +1,310 @@
+"""Every malformed field gets a 4xx that names it; what is right is taken however it is sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.pictures import drawn_circle
+from tests.support.serving import Running
+
+IMAGE = {"base64": base64.b64encode(drawn_circle()).decode()}
+GOOD: dict[str, Any] = {"image": IMAGE, "question": "what color is the shape?"}
+
+BAD = [
+    ({"question": None}, 422, "invalid_field", "question"),
+    ({"question": 5}, 422, "invalid_field", "question"),
+    ({"question": ["x"]}, 422, "invalid_field", "question"),
+    ({"question": ""}, 422, "question_empty", "question"),
+    ({"question": "\u200b\u2060 \ufeff"}, 422, "question_empty", "question"),
+    ({"question": "\u3164\u2800"}, 422, "question_empty", "question"),
+    ({"question": "a\x00b"}, 422, "question_invalid", "question"),
+    ({"question": "a\x1bb"}, 422, "question_invalid", "question"),
+    ({"question": "x" * 1001}, 422, "question_too_long", "question"),
+    ({"question": "x" * 100_000}, 422, "question_too_long", "question"),
+    ({"image": None}, 422, "missing_field", "image"),
+    ({"image": 5}, 422, "invalid_field", "image"),
+    ({"image": []}, 422, "invalid_field", "image"),
+    ({"image": {}}, 422, "invalid_field", "image"),
+    ({"image": "hello"}, 422, "invalid_field", "image"),
+    ({"image": IMAGE | {"url": "http://x"}}, 422, "invalid_field", "image"),
+    ({"image": IMAGE | {"more": 1}}, 422, "unknown_field", "image.more"),
+    ({"image": {"base64": 5}}, 422, "invalid_field", "image.base64"),
+    ({"image": {"base64": ""}}, 400, "image_empty", "image.base64"),
+    ({"image": {"base64": "*"}}, 422, "invalid_base64", "image.base64"),
+    ({"image": "data:image/png;base64,"}, 400, "image_empty", "image"),
+    ({"image": "data:image/png"}, 422, "invalid_base64", "image"),
+    ({"choices": []}, 422, "invalid_field", "choices"),
+    ({"choices": "red"}, 422, "invalid_field", "choices"),
+    ({"choices": ["red", 5]}, 422, "invalid_field", "choices[1]"),
+    ({"choices": ["red", ""]}, 422, "choices_invalid", "choices[1]"),
+    ({"choices": ["two", "2"]}, 422, "choices_invalid", "choices[1]"),
+    ({"choices": ["x"] * 5000}, 422, "invalid_field", "choices"),
+    ({"choices": ["red"], "answer_set": "colors"}, 422, "invalid_field", "answer_set"),
+    ({"choices": ["red", "a mongoose"]}, 501, "generator_unavailable", "choices"),
+    ({"choices": ["red", "a mongoose"], "policy": "classifier"}, 422, "choices_outside_vocabulary", "choices[1]"),
+    ({"answer_set": "nope"}, 422, "unknown_answer_set", "answer_set"),
+    ({"answer_set": "open"}, 501, "generator_unavailable", "answer_set"),
+    ({"policy": "generator"}, 501, "generator_unavailable", "policy"),
+    ({"policy": "cascade"}, 501, "generator_unavailable", "policy"),
+    ({"policy": "best"}, 422, "invalid_field", "policy"),
+    ({"model": "gpt"}, 422, "unknown_model", "model"),
+    ({"max_risk": -0.1}, 422, "invalid_field", "max_risk"),
+    ({"max_risk": 1.5}, 422, "invalid_field", "max_risk"),
+    ({"max_risk": "0.5"}, 422, "invalid_field", "max_risk"),
+    ({"top_k": 0}, 422, "invalid_field", "top_k"),
+    ({"top_k": 101}, 422, "invalid_field", "top_k"),
+    ({"top_k": True}, 422, "invalid_field", "top_k"),
+    ({"top_k": 2.5}, 422, "invalid_field", "top_k"),
+    ({"timeout_ms": 0}, 422, "invalid_field", "timeout_ms"),
+    ({"timeout_ms": 10**9}, 422, "invalid_field", "timeout_ms"),
+    ({"timeout_ms": 10**30}, 422, "invalid_field", "timeout_ms"),
+    ({"priority": "urgent"}, 422, "invalid_field", "priority"),
+    ({"image_base64": "x"}, 422, "unknown_field", "image_base64"),
+    ({"weird key \u00e9": 1}, 422, "unknown_field", "weird key \u00e9"),
+]
+
+
+@pytest.mark.parametrize(("change", "status", "code", "field"), BAD, ids=lambda value: str(value)[:40])
+def test_bad_json_field(served: Running, change: dict[str, Any], status: int, code: str, field: str) -> None:
+    reply = served.client.post("/answer", json=GOOD | change)
+    problem = reply.json()
+    assert (reply.status_code, problem["code"], problem.get("field")) == (status, code, field)
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["type"] == f"urn:vqa:problem:{code}"
+    assert problem["request_id"] == reply.headers["x-request-id"]
+    assert problem["title"]
+    assert problem["detail"]
+
+
+@pytest.mark.parametrize("missing", ["image", "question"])
+def test_a_missing_field_is_named(served: Running, missing: str) -> None:
+    reply = served.client.post("/answer", json={k: v for k, v in GOOD.items() if k != missing})
+    assert (reply.status_code, reply.json()["code"], reply.json()["field"]) == (422, "missing_field", missing)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "invalid_json"),
+        (b"{", "invalid_json"),
+        (b"[]", "invalid_json"),
+        (b"null", "invalid_json"),
+        (b'"text"', "invalid_json"),
+        (b"\xff\xfe{}", "invalid_json"),
+        (b"[" * 100_000, "invalid_json"),
+        (b'{"a":' * 50_000, "invalid_json"),
+        (b'{"top_k": ' + b"9" * 10_000 + b"}", "invalid_json"),
+        (b'{"\\ud800": 1}', "invalid_json"),
+        (b'{"top_k": Infinity}', "invalid_json"),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_bad_json_body(served: Running, body: bytes, code: str) -> None:
+    reply = served.client.post("/answer", content=body, headers={"Content-Type": "application/json"})
+    assert (reply.status_code, reply.json()["code"]) == (400, code)
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded", "image/png", "x" * 500])
+def test_another_content_type_is_415(served: Running, content_type: str) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    reply = served.client.post("/answer", content=b"question=x", headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (415, "unsupported_content_type")
+
+
+def post_form(running: Running, **fields: Any) -> Any:
+    files: list[tuple[str, Any]] = [("image", ("a.png", drawn_circle()))]
+    for name, value in ({"question": "what color is the shape?"} | fields).items():
+        values = value if isinstance(value, list) else [value]
+        files += [(name, (None, text)) for text in values]
+    return running.client.post("/answer", files=files)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"top_k": "many"}, "top_k"),
+        ({"max_risk": "low"}, "max_risk"),
+        ({"max_risk": "nan"}, "max_risk"),
+        ({"timeout_ms": "1.5"}, "timeout_ms"),
+        ({"question": ["one", "two"]}, "question"),
+        ({"choices": '["red"'}, "choices"),
+        ({"policy": "best"}, "policy"),
+        ({"questions": "[]"}, "questions"),
+        ({"nope": "x"}, "nope"),
+        ({"image_base64": "QUJD"}, "image_base64"),
+        ({"question": b"\xff\xfe"}, "question"),
+    ],
+)
+def test_bad_form_field(served: Running, fields: dict[str, Any], field: str) -> None:
+    reply = post_form(served, **fields)
+    assert 400 <= reply.status_code < 500
+    assert reply.json()["field"] == field
+
+
+@pytest.mark.parametrize("choices", ["red,blue", '["red", "blue"]', ["red", "blue"]])
+def test_choices_in_a_form(served: Running, choices: Any) -> None:
+    reply = post_form(served, choices=choices)
+    assert reply.status_code == 200, reply.text
+    assert {c["answer"] for c in reply.json()["candidates"]} == {"red", "blue", "unanswerable"}
+
+
+def test_empty_optional_form_fields_count_as_absent(served: Running) -> None:
+    names = ("choices", "answer_set", "policy", "model", "max_risk", "top_k", "timeout_ms", "priority")
+    assert post_form(served, **dict.fromkeys(names, "")).status_code == 200
+
+
+def test_null_counts_as_absent(served: Running) -> None:
+    names = ("choices", "answer_set", "policy", "model", "max_risk", "top_k", "timeout_ms", "priority")
+    assert served.client.post("/answer", json=GOOD | dict.fromkeys(names)).status_code == 200
+
+
+def test_a_callers_spelling_comes_back(served: Running) -> None:
+    body = served.client.post("/answer", json=GOOD | {"choices": [" Red!", "BLUE"]}).json()
+    assert body["answer"] == " Red!"
+    assert body["raw_answer"] == "red"
+
+
+def test_a_named_set_of_which_the_model_knows_a_part(served: Running) -> None:
+    reply = served.client.post("/answer", json=GOOD | {"question": "how many shapes are there?", "answer_set": "numbers"})
+    assert reply.status_code == 200, reply.text
+    assert "answer_set_reduced" in {w["code"] for w in reply.json()["warnings"]}
+
+
+def test_top_k_bounds_the_candidates(served: Running) -> None:
+    assert len(served.client.post("/answer", json=GOOD | {"top_k": 2}).json()["candidates"]) == 2
+    many = served.client.post("/answer", json=GOOD | {"top_k": 100}).json()["candidates"]
+    assert len(many) > 10
+    probabilities = [c["probability"] for c in many]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert sum(probabilities) == pytest.approx(1, abs=1e-4)
+
+
+def test_max_risk_zero_abstains_and_says_nothing(served: Running) -> None:
+    body = served.client.post("/answer", json=GOOD | {"max_risk": 0.0}).json()
+    assert body["abstained"] == (body["confidence"] < 1)
+    if body["abstained"]:
+        assert body["answer"] is None
+    assert served.client.post("/answer", json=GOOD | {"max_risk": 1.0}).json()["abstained"] is False
+
+
+def test_the_reply_is_the_contracts(served: Running) -> None:
+    body = served.client.post("/answer", json=GOOD).json()
+    assert body["answer"] == "red"
+    assert body["calibrated"] is True
+    assert 0 <= body["confidence"] <= 1
+    assert body["answerable"] is True
+    assert body["answer_type"] == "other"
+    assert body["cached"] is False
+    assert body["hints"] == []
+    assert body["model"]["id"] == "vilt-shapes"
+    assert len(body["model"]["revision"]) == 16
+    assert body["route"]["policy"] == "auto"
+    assert "demo_model" in {w["code"] for w in body["warnings"]}
+    assert set(body["timings_ms"]) == {"decode", "queue", "inference", "total"}
+    assert body["timings_ms"]["total"] >= body["timings_ms"]["inference"]
+
+
+class TestManyQuestions:
+    """`POST /answers`."""
+
+    def test_a_result_or_a_problem_for_each_in_order(self, served: Running) -> None:
+        questions = [
+            "what color is the shape?",
+            "",
+            {"question": "is there a red shape?", "answer_set": "yes-no"},
+            {"question": "what color is the shape?", "choices": ["a mongoose"]},
+            {"question": 5},
+            7,
+            {"question": "what shape is it?", "unknown": 1},
+            {"question": "x", "policy": "generator"},
+        ]
+        reply = served.client.post("/answers", json={"image": IMAGE, "questions": questions})
+        assert reply.status_code == 200, reply.text
+        results = reply.json()["results"]
+        assert len(results) == len(questions)
+        assert results[0]["result"]["answer"] == "red"
+        assert results[2]["result"]["answer"] == "yes"
+        problems = {i: (r["problem"]["code"], r["problem"]["field"]) for i, r in enumerate(results) if "problem" in r}
+        assert problems == {
+            1: ("question_empty", "questions[1].question"),
+            3: ("generator_unavailable", "questions[3].choices"),
+            4: ("invalid_field", "questions[4].question"),
+            5: ("invalid_field", "questions[5]"),
+            6: ("unknown_field", "questions[6].unknown"),
+            7: ("generator_unavailable", "questions[7].policy"),
+        }
+
+    def test_shared_options_hold_where_a_question_has_none(self, served: Running) -> None:
+        body = {
+            "image": IMAGE,
+            "answer_set": "yes-no",
+            "top_k": 1,
+            "questions": ["is it red?", {"question": "what color is it?", "choices": ["red", "blue"], "top_k": 3}],
+        }
+        first, second = (r["result"] for r in served.client.post("/answers", json=body).json()["results"])
+        assert first["answer"] in ("yes", "no", "unanswerable")
+        assert len(first["candidates"]) == 1
+        assert {c["answer"] for c in second["candidates"]} == {"red", "blue", "unanswerable"}
+
+    def test_too_many_are_refused_with_the_limit(self, served: Running) -> None:
+        reply = served.client.post("/answers", json={"image": IMAGE, "questions": ["x"] * 65})
+        assert (reply.status_code, reply.json()["field"], reply.json()["limit"]) == (422, "questions", 64)
+
+    @pytest.mark.parametrize("questions", [None, [], "x", {}])
+    def test_questions_must_be_a_list_of_some(self, served: Running, questions: Any) -> None:
+        reply = served.client.post("/answers", json={"image": IMAGE, "questions": questions})
+        assert (reply.status_code, reply.json()["field"]) == (422, "questions")
+
+    def test_a_bad_picture_is_one_problem(self, served: Running) -> None:
+        reply = served.client.post("/answers", json={"image": {"base64": "QUJD"}, "questions": ["x", "y"]})
+        assert reply.status_code == 415
+        assert reply.json()["field"] == "image.base64"
+
+    @pytest.mark.parametrize("many", [False, True])
+    def test_as_a_form(self, served: Running, many: bool) -> None:
+        files: list[Any] = [("image", ("a.png", drawn_circle()))]
+        texts = ["what color is the shape?", "is there a blue shape?"]
+        files += [("question", (None, t)) for t in texts] if many else [("questions", (None, json.dumps(texts)))]
+        results = served.client.post("/answers", files=files).json()["results"]
+        assert [r["result"]["answer"] for r in results] == ["red", "no"]
+
+
+class TestRequestIds:
+    def test_one_is_made(self, served: Running) -> None:
+        reply = served.client.post("/answer", json=GOOD)
+        assert reply.headers["x-request-id"] == reply.json()["id"]
+        assert reply.headers["x-request-id"] != served.client.get("/livez").headers["x-request-id"]
+
+    def test_a_callers_is_given_back(self, served: Running) -> None:
+        reply = served.client.get("/livez", headers={"X-Request-Id": "job-7:row.12"})
+        assert reply.headers["x-request-id"] == "job-7:row.12"
+
+    @pytest.mark.parametrize("odd", ["a b", "x" * 129, "<script>", ""])
+    def test_an_odd_one_is_replaced(self, served: Running, odd: str) -> None:
+        assert served.client.get("/livez", headers={"X-Request-Id": odd}).headers["x-request-id"] != odd
+
+    def test_traceparent_is_given_back_when_it_is_one(self, served: Running) -> None:
+        good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        assert served.client.get("/livez", headers={"traceparent": good}).headers["traceparent"] == good
+        for bad in ("00-" + "0" * 32 + "-00f067aa0ba902b7-01", "nonsense", good.upper()):
+            assert "traceparent" not in served.client.get("/livez", headers={"traceparent": bad}).headers
+
+
+def test_unknown_paths_and_methods_are_problems(served: Running) -> None:
+    missing = served.client.get("/nope")
+    assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+    wrong = served.client.get("/answer")
+    assert (wrong.status_code, wrong.json()["code"], wrong.headers["allow"]) == (405, "method_not_allowed", "POST")
+
+
+def test_models_and_index(served: Running) -> None:
+    [model] = served.client.get("/models").json()["models"]
+    assert model["id"] == "vilt-shapes"
+    assert model["demo"] is True
+    assert model["state"] == "ready"
+    assert "/answer" in served.client.get("/").json()["routes"]
