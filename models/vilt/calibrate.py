@@ -96,7 +96,7 @@ def fit(data: Sample) -> tuple[dict, dict]:
         "fitted_on": "drawn shapes (calibration split) and held-out easy-VQA training pictures, unseen wordings",
         "questions": len(data.top_mass),
         "target": "vqa_accuracy(always)",
-        "confidence": {"quantity": "top_mass", "maps": maps},
+        "confidence": {"quantity": "top_mass", "score_kind": "softmax", "maps": maps},
         "answerability": {
             "kind": "logistic",
             "features": ["unanswerable_logit", "top_logit"],
@@ -143,22 +143,26 @@ def measure(calibration: dict, data: Sample) -> dict:
     return report
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="model folder; calibration.json is written there")
-    parser.add_argument("--seed", type=int, default=0, help="of the drawn splits; default 0")
-    arguments = parser.parse_args()
-    model = ModelFolder(arguments.folder)
-    calibration, scores = fit(sample(model, calibration_examples(arguments.seed)))
-    (arguments.folder / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
-    test = list(draw_split(Split.TEST, arguments.seed, DRAWN_PICTURES, QUESTIONS))
-    report = {
+def calibrate(folder: Path, seed: int) -> dict:
+    """Fit, write calibration.json, and report what it does to the generator's test split."""
+    model = ModelFolder(folder)
+    calibration, scores = fit(sample(model, calibration_examples(seed)))
+    (folder / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
+    test = list(draw_split(Split.TEST, seed, DRAWN_PICTURES, QUESTIONS))
+    return {
         "questions": calibration["questions"],
         "chosen": {name: m["kind"] for name, m in calibration["confidence"]["maps"].items()},
         "cross_validated_brier": scores,
         "drawn_test": measure(calibration, sample(model, test)),
     }
-    print(json.dumps(report, indent=1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="model folder; calibration.json is written there")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawn splits; default 0")
+    arguments = parser.parse_args()
+    print(json.dumps(calibrate(arguments.folder, arguments.seed), indent=1))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def fit_isotonic(p: np.ndarray, target: np.ndarray) -> Map:
     if len(x) > MAX_KNOTS:
         kept = np.unique(np.linspace(0, len(x) - 1, MAX_KNOTS).round().astype(int))
         x, y = x[kept], y[kept]
-    return {"kind": "isotonic", "x": [round(float(v), 7) for v in x], "y": [round(float(v), 7) for v in y]}
+    return {"kind": "isotonic", "x": x.tolist(), "y": y.tolist()}
 
 
 def fit_beta(p: np.ndarray, target: np.ndarray) -> Map:

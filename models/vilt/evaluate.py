@@ -43,19 +43,23 @@ def _share(hits: list[bool]) -> float | None:
     return round(sum(hits) / len(hits), 4) if hits else None
 
 
+def evaluate(folder: Path, drawn: int, seed: int) -> dict:
+    """The official easy-VQA test split, and `drawn` pictures of the generator's test split."""
+    model = ModelFolder(folder)
+    official = easyvqa.load("test")
+    return {
+        "easy_vqa_test": measure(model, easyvqa.official_examples(official, range(len(official.pixels)))),
+        "drawn_test": measure(model, list(draw_split(Split.TEST, seed, drawn, questions=4))),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="model folder")
     parser.add_argument("--drawn", type=int, default=1000, help="pictures of the generator's test split; default 1000")
     parser.add_argument("--seed", type=int, default=0, help="of the generator's test split; default 0")
     arguments = parser.parse_args()
-    model = ModelFolder(arguments.folder)
-    official = easyvqa.load("test")
-    report = {
-        "easy_vqa_test": measure(model, easyvqa.official_examples(official, range(len(official.pixels)))),
-        "drawn_test": measure(model, list(draw_split(Split.TEST, arguments.seed, arguments.drawn, questions=4))),
-    }
-    print(json.dumps(report, indent=1))
+    print(json.dumps(evaluate(arguments.folder, arguments.drawn, arguments.seed), indent=1))
 
 
 if __name__ == "__main__":

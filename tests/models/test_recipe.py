@@ -1,0 +1,116 @@
+"""The recipe in the export environment, by subprocess: train, export, compare with PyTorch.
+
+The interpreter is VQA_EXPORT_PYTHON, or .venv-export/bin/python; without one these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "models" / "vilt-shapes"
+PYTHON = os.environ.get("VQA_EXPORT_PYTHON") or str(ROOT / ".venv-export" / "bin" / "python")
+
+pytestmark = [
+    pytest.mark.export,
+    pytest.mark.skipif(
+        not Path(PYTHON).is_file(),
+        reason="no export environment: set VQA_EXPORT_PYTHON to an interpreter with models/constraints.txt installed",
+    ),
+]
+
+
+def _python(*arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [PYTHON, "-W", "ignore", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if check:
+        assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def _check_parity(report: dict, pictures: list[str]) -> None:
+    assert report["ok"]
+    assert len(report["cases"]) >= 9
+    assert max(report["cases"].values()) == report["largest_difference"] <= 1e-4
+    assert set(pictures) <= {size for name in report["cases"] for size in name.split("+")}
+    for mistake, difference in report["power"].items():
+        assert difference > 1e-3, f"the check does not notice {mistake}"
+    assert report["logits_standard_deviation"] > 0.05
+
+
+def test_embedded_onnx_equals_stock_pytorch() -> None:
+    done = _python("-m", "models.vilt.parity", "--checkpoint", FOLDER / "checkpoint", "--onnx", FOLDER / "model.onnx")
+    _check_parity(json.loads(done.stdout), ["64x64", "64x104", "104x64", "8x104"])
+
+
+def test_random_b32_equals_stock_pytorch() -> None:
+    report = json.loads(_python("-m", "models.vilt.parity", "--random-b32").stdout)
+    _check_parity(report, ["384x384", "384x608", "608x384", "32x608"])
+    assert report["parameters"] == pytest.approx(117.6e6, rel=0.001)
+    assert report["labels"] == 3129
+
+
+@pytest.fixture(scope="module")
+def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("smoke")
+    _python("-m", "models.vilt.train", "--smoke", "--out", run)
+    return run
+
+
+def test_smoke_training_to_export_to_parity(smoke_run: Path) -> None:
+    lines = (smoke_run / "curve.csv").read_text().splitlines()
+    assert lines[0].startswith("step,seconds,questions,learning_rate,loss,easy_vqa")
+    assert [line.split(",")[0] for line in lines[1:]] == ["6", "12"]
+    _python("-m", "models.vilt.export", smoke_run / "checkpoint", "--out", smoke_run)
+    done = _python(
+        "-m", "models.vilt.parity", "--checkpoint", smoke_run / "checkpoint", "--onnx", smoke_run / "model.onnx"
+    )
+    _check_parity(json.loads(done.stdout), ["64x64"])
+
+
+def test_parity_fails_on_another_models_file(smoke_run: Path) -> None:
+    done = _python(
+        "-m", "models.vilt.parity", "--checkpoint", smoke_run / "checkpoint", "--onnx", FOLDER / "model.onnx",
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert not report["ok"]
+    assert report["largest_difference"] > 1e-2
+
+
+def test_a_resumed_run_ends_where_an_unbroken_one_does(tmp_path: Path) -> None:
+    """Stopped at once (no minutes at all), then resumed: the same loss in the last line of the curve."""
+    for extra in (["--minutes", "0"], ["--resume"]):
+        _python("-m", "models.vilt.train", "--smoke", "--out", tmp_path / "broken", *extra)
+    _python("-m", "models.vilt.train", "--smoke", "--out", tmp_path / "unbroken")
+    ends = [(tmp_path / n / "curve.csv").read_text().splitlines()[-1].split(",")[4] for n in ("broken", "unbroken")]
+    assert ends[0] == ends[1]
+
+
+def test_processor_equals_the_hubs(tmp_path: Path) -> None:
+    """Against transformers' ViltImageProcessor, configured by the embedded preprocessor_config.json."""
+    rng = np.random.default_rng(0)
+    sizes = [(64, 64), (48, 48), (97, 61), (61, 97), (300, 200), (200, 333), (128, 1024)]
+    np.savez(tmp_path / "pictures.npz", *[rng.integers(0, 256, (*s, 3)).astype(np.uint8) for s in sizes])
+    script = f"""
+import numpy as np
+from transformers import ViltImageProcessor
+from models.vilt.processor import preprocess
+hub = ViltImageProcessor.from_pretrained({str(FOLDER)!r})
+worst = 0.0
+for pixels in np.load({str(tmp_path / "pictures.npz")!r}).values():
+    expected = hub(pixels, return_tensors="np")["pixel_values"][0]
+    ours = preprocess(pixels)
+    assert ours.shape == expected.shape, (pixels.shape, ours.shape, expected.shape)
+    worst = max(worst, float(abs(ours - expected).max()))
+print(worst)
+"""
+    assert float(_python("-c", script).stdout) <= 1e-6
