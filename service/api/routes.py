@@ -35,6 +35,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         The body is JSON or `multipart/form-data` (then `image` is a file and the other keys are fields). An
         unanswerable question is a 200 with `answerable: false`.
         """
+        gateway.check_accepting()
         with budget.hold() as hold:
             with metrics.stage_seconds.labels("read").time():
                 incoming = await reading.read_answer(request, hold, settings)
@@ -48,6 +49,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
     @router.post("/answers", **documented("answers"))
     async def answers(request: Request) -> Response:
         """Answer many questions about one picture, which is decoded once: a result or a problem for each, in order."""
+        gateway.check_accepting()
         with budget.hold() as hold:
             with metrics.stage_seconds.labels("read").time():
                 incoming = await reading.read_answers(request, hold, settings)

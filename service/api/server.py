@@ -15,7 +15,6 @@ from service.gateway import Gateway
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
-
 log = logging.getLogger(__name__)
 
 

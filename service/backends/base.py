@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from service.answers import AnswerSet, Calibration, Posterior
+from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.images import DecodedImage
 
 
@@ -76,6 +76,10 @@ class Backend(Protocol):
     @property
     def calibration(self) -> Calibration | None:
         """The model's fitted confidence, None where nothing is fitted."""
+
+    @property
+    def score_kind(self) -> ScoreKind:
+        """What the model's scores are."""
 
     @property
     def default_set(self) -> AnswerSet:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.answers import AnswerSet, Calibration, Posterior, Vocabulary
+from service.answers import AnswerSet, Calibration, Posterior, ScoreKind, Vocabulary
 from service.backends.base import Health, ModelInfo, Notice, Scored, State
 from service.backends.batcher import Batcher
 from service.backends.manifest import ManifestError, ModelManifest
@@ -102,6 +102,11 @@ class ViltClassifier:
         return self._loaded.calibration
 
     @property
+    def score_kind(self) -> ScoreKind:
+        """Softmax or sigmoid, as the manifest says."""
+        return ScoreKind(self._manifest.scores.kind)
+
+    @property
     def default_set(self) -> AnswerSet:
         """The whole vocabulary."""
         return self._loaded.vocabulary.default_set
@@ -159,7 +164,7 @@ class ViltClassifier:
         item = model.item(picture, encoded.ids)
         batched = await self._batcher.submit(item.key, item)
         projection = model.vocabulary.project(answer_set)
-        posterior = Posterior.from_logits(batched.result, projection, answer_set, model.score_kind)
+        posterior = Posterior.from_logits(batched.result, projection, answer_set, self.score_kind)
         return Scored(posterior, batched.queue_s, batched.run_s, batched.batch_size, self._warnings(encoded))
 
     def _warnings(self, encoded: EncodedQuestion) -> tuple[Notice, ...]:
@@ -195,7 +200,6 @@ class _LoadedModel:
     tokenizer: QuestionTokenizer
     vocabulary: Vocabulary
     calibration: Calibration | None
-    score_kind: str
     labels: int
 
     @classmethod
@@ -213,7 +217,6 @@ class _LoadedModel:
             tokenizer=QuestionTokenizer(manifest.path(manifest.tokenizer.file), manifest.tokenizer.max_tokens),
             vocabulary=Vocabulary(labels),
             calibration=Calibration.load(manifest.path(calibration.file)) if calibration else None,
-            score_kind=manifest.scores.kind,
             labels=len(labels),
         )
 

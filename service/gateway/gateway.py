@@ -68,6 +68,15 @@ class Gateway:
         """Whether a question that names no policy would be answered now."""
         return not self.draining and self._router.can_answer()
 
+    def check_accepting(self) -> None:
+        """Called when a request begins; those that began before the service drains are finished.
+
+        Raises:
+            VQAError: `draining`.
+        """
+        if self.draining:
+            raise VQAError(Code.DRAINING, "The service is shutting down. Ask another replica.", retry_after_s=1)
+
     def health(self) -> dict[str, Health]:
         """The state of each backend."""
         return {name: backend.health() for name, backend in self._backends.items()}
@@ -126,8 +135,6 @@ class Gateway:
         started = time.perf_counter()
         seconds = self._timeout_s(timeout_ms)
         try:
-            if self.draining:
-                raise VQAError(Code.DRAINING, "The service is shutting down. Ask another replica.", retry_after_s=1)
             with self._admission.permits(len(asks)):
                 outcomes = await _within(seconds, self._answer_all(picture, asks, started))
         except VQAError as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from service.answers import AnswerSet
+from service.answers import AnswerSet, check_max_risk
 from service.backends import Backend, Notice, State
 from service.errors import Code, VQAError
 from service.gateway.question import Ask, Policy
@@ -54,34 +54,32 @@ class Router:
         policy = ask.policy or self._default_policy
         named = self._named_backend(ask)
         wanted = _caller_set(ask)
-        if wanted == OPEN_SET or policy in ("generator", "cascade"):
-            # Open answers, and both of these policies, need the generator.
-            return self._generator_plan(ask, policy, "answer_set" if wanted == OPEN_SET else "policy")
+        if wanted == OPEN_SET:
+            return self._generator_plan(ask, policy, None, "answer_set", "open answers need one")
+        if policy in ("generator", "cascade"):
+            return self._generator_plan(ask, policy, wanted, "policy", f"the policy {policy!r} needs one")
         classifier = named or self._backends.get("classifier")
         if classifier is None:
             raise VQAError(Code.CLASSIFIER_UNAVAILABLE, "No classifier is configured on this server.", field="policy")
         if wanted is None:
-            route = Route(policy, classifier.name, self._default_reason(policy))
+            route = Route(policy, classifier.name, _default_reason(policy))
             return self._checked(Plan(classifier, classifier.default_set, route), ask)
         missing = classifier.missing(wanted)
         if not missing:
             route = Route(policy, classifier.name, "the classifier knows every answer allowed")
             return self._checked(Plan(classifier, wanted, route), ask)
         if ask.choices is None and len(missing) < len(wanted) - 1:
-            return self._checked(_reduced_plan(classifier, wanted, missing, policy), ask)
+            return self._checked(_partial_plan(classifier, wanted, missing, policy), ask)
         shown = ", ".join(repr(wanted.spellings[i]) for i in missing[:_SHOWN]) + (
             ", …" if len(missing) > _SHOWN else ""
         )
+        field = "answer_set" if ask.choices is None else "choices"
         if policy == "auto" and named is None:
-            raise VQAError(
-                Code.GENERATOR_UNAVAILABLE,
-                f"The classifier does not know {shown}, and no generator is configured on this server.",
-                field="choices" if ask.choices is not None else "answer_set",
-            )
+            return self._generator_plan(ask, policy, wanted, field, f"the classifier does not know {shown}")
         raise VQAError(
             Code.CHOICES_OUTSIDE_VOCABULARY,
             f"The classifier does not know {shown}. Leave them out, or use a policy that may use a generator.",
-            field=f"choices[{missing[0]}]" if ask.choices is not None else "answer_set",
+            field=f"choices[{missing[0]}]" if ask.choices is not None else field,
         )
 
     def _named_backend(self, ask: Ask) -> Backend | None:
@@ -94,37 +92,24 @@ class Router:
         served = ", ".join(backend.info.name for backend in self._backends.values())
         raise VQAError(Code.UNKNOWN_MODEL, f"No model of this name is served. Served: {served}.", field="model")
 
-    def _generator_plan(self, ask: Ask, policy: Policy, field: str) -> Plan:
-        if "generator" not in self._backends:
-            what = "open answers need" if field == "answer_set" else f"the policy {policy!r} needs"
+    def _generator_plan(self, ask: Ask, policy: Policy, wanted: AnswerSet | None, field: str, why: str) -> Plan:
+        generator = self._backends.get("generator")
+        if generator is None:
             raise VQAError(
                 Code.GENERATOR_UNAVAILABLE,
-                f"No generator is configured on this server, and {what} one. Use the policy 'classifier' or 'auto' "
-                "with choices that the classifier knows, or none.",
+                f"No generator is configured on this server, and {why}. Use the policy 'auto' or 'classifier' with "
+                "choices that the classifier knows, or none.",
                 field=field,
             )
-        generator = self._backends["generator"]
-        route = Route(policy, generator.name, "the policy or the answer set asks for the generator")
-        return self._checked(Plan(generator, generator.default_set, route), ask)
-
-    def _default_reason(self, policy: Policy) -> str:
-        if policy == "classifier":
-            return "the policy asks for the classifier"
-        return "no choices were given, and the classifier is the only backend"
+        route = Route(policy, generator.name, why)
+        return self._checked(Plan(generator, wanted or generator.default_set, route), ask)
 
     def _checked(self, plan: Plan, ask: Ask) -> Plan:
         """The plan, once its backend is up and can keep the promises that the caller asks for."""
         health = plan.backend.health()
         if health.state is not State.READY:
             raise VQAError(Code.NOT_READY, f"The {plan.backend.name} is {health.state.value}.", retry_after_s=2)
-        calibration = plan.backend.calibration
-        if ask.max_risk is not None and (calibration is None or calibration.confidence is None):
-            raise VQAError(
-                Code.NOT_CALIBRATED,
-                f"The model {plan.backend.info.name} has no fitted confidence, so no risk can be promised. "
-                "Leave max_risk out, or calibrate the model.",
-                field="max_risk",
-            )
+        check_max_risk(ask.max_risk, plan.backend.calibration, plan.backend.score_kind)
         return plan
 
 
@@ -141,10 +126,16 @@ def _caller_set(ask: Ask) -> AnswerSet | Literal["open"] | None:
     return AnswerSet.named(ask.answer_set)
 
 
-def _reduced_plan(classifier: Backend, wanted: AnswerSet, missing: list[int], policy: Policy) -> Plan:
+def _default_reason(policy: Policy) -> str:
+    if policy == "classifier":
+        return "the policy asks for the classifier"
+    return "no choices were given, and the classifier is the only backend"
+
+
+def _partial_plan(classifier: Backend, wanted: AnswerSet, missing: list[int], policy: Policy) -> Plan:
     """A named set of ours of which the classifier knows a part: that part, with a warning.
 
-    A caller's own choices are never reduced: leaving one out could leave out the right one.
+    A caller's own choices are never treated so: the one that is left out could be the right one.
     """
     named = [i for i in range(len(wanted)) if i != wanted.unanswerable]
     warning = Notice(

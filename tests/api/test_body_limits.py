@@ -144,7 +144,9 @@ def wait_until(condition, seconds: float = 5) -> None:
 
 
 def test_a_compressed_body_is_refused(small: Running) -> None:
-    reply = small.client.post("/answer", content=b"x", headers={"Content-Type": "application/json", "Content-Encoding": "gzip"})
+    reply = small.client.post(
+        "/answer", content=b"x", headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    )
     assert reply.status_code == 415
 
 

@@ -109,7 +109,9 @@ def test_bad_json_body(served: Running, body: bytes, code: str) -> None:
     assert (reply.status_code, reply.json()["code"]) == (400, code)
 
 
-@pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded", "image/png", "x" * 500])
+@pytest.mark.parametrize(
+    "content_type", ["", "text/plain", "application/x-www-form-urlencoded", "image/png", "x" * 500]
+)
 def test_another_content_type_is_415(served: Running, content_type: str) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
     reply = served.client.post("/answer", content=b"question=x", headers=headers)
@@ -170,7 +172,9 @@ def test_a_callers_spelling_comes_back(served: Running) -> None:
 
 
 def test_a_named_set_of_which_the_model_knows_a_part(served: Running) -> None:
-    reply = served.client.post("/answer", json=GOOD | {"question": "how many shapes are there?", "answer_set": "numbers"})
+    reply = served.client.post(
+        "/answer", json=GOOD | {"question": "how many shapes are there?", "answer_set": "numbers"}
+    )
     assert reply.status_code == 200, reply.text
     assert "answer_set_reduced" in {w["code"] for w in reply.json()["warnings"]}
 

@@ -78,4 +78,7 @@ def test_the_loop_lag_is_measured(served: Running) -> None:
 def test_metrics_are_in_the_text_format(served: Running) -> None:
     reply = served.client.get("/metrics")
     assert reply.headers["content-type"].startswith("text/plain")
-    assert {family.name for family in text_string_to_metric_families(reply.text)} >= {"vqa_stage_seconds", "process_cpu_seconds"}
+    assert {family.name for family in text_string_to_metric_families(reply.text)} >= {
+        "vqa_stage_seconds",
+        "process_cpu_seconds",
+    }

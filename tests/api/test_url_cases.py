@@ -1,4 +1,4 @@
-"""Picture addresses: fetching is off, so each is refused alike, at once, and nothing is contacted (SSRF-01, 03, 05, 07)."""
+"""Picture addresses (SSRF-01, 03, 05, 07): fetching is off, so each is refused alike and nothing is contacted."""
 
 from __future__ import annotations
 

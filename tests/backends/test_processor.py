@@ -64,8 +64,6 @@ def test_every_size_is_a_listed_bucket(tmp_path: Path) -> None:
         ({"resample": 99}, "resample"),
     ],
 )
-def test_a_configuration_that_it_cannot_follow_is_refused(
-    tmp_path: Path, config: dict[str, object], says: str
-) -> None:
+def test_a_configuration_that_it_cannot_follow_is_refused(tmp_path: Path, config: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         make(tmp_path, **config)

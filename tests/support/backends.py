@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from service.answers import AnswerSet, Posterior, Vocabulary
+from service.answers import AnswerSet, Posterior, ScoreKind, Vocabulary
 from service.backends import Health, ModelInfo, Scored, State
 from service.images import DecodedImage
 
@@ -39,7 +39,7 @@ class ScriptedBackend:
         self.name = name
         self._vocabulary = Vocabulary(list(labels))
         self._logits = np.asarray(logits, dtype=np.float32)
-        self._score_kind = score_kind
+        self.score_kind = ScoreKind(score_kind)
         self._sleep_s = sleep_s
         self._error = error
         self._start_gate = start_gate
@@ -59,8 +59,8 @@ class ScriptedBackend:
         return self._vocabulary.default_set
 
     async def start(self) -> None:
-        while self._start_gate is not None and not self._start_gate.is_set():
-            await asyncio.sleep(0.01)
+        if self._start_gate is not None:
+            await asyncio.to_thread(self._start_gate.wait)
         if self._start_error is not None:
             self._health = Health(State.FAILED, str(self._start_error))
             raise self._start_error
@@ -83,7 +83,7 @@ class ScriptedBackend:
         self.prepared.append(image)
         return image
 
-    async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
+    async def ask(self, _picture: object, question: str, answer_set: AnswerSet) -> Scored:
         self.asked.append(question)
         try:
             await asyncio.sleep(self._sleep_s)
@@ -93,5 +93,5 @@ class ScriptedBackend:
         if self._error is not None:
             raise self._error
         projection = self._vocabulary.project(answer_set)
-        posterior = Posterior.from_logits(self._logits, projection, answer_set, self._score_kind)
+        posterior = Posterior.from_logits(self._logits, projection, answer_set, self.score_kind)
         return Scored(posterior, queue_s=0.0, inference_s=self._sleep_s, batch_size=1)

@@ -36,4 +36,6 @@ class Case:
 def cases(kind: str) -> list[Case]:
     """All inputs of a kind: image, requests, ssrf or metrics."""
     rows = map(json.loads, (CASES / "manifest.jsonl").read_text("utf-8").splitlines())
-    return [Case(r["file"], r["case"], r["expected"], r.get("use", "")) for r in rows if r["file"].startswith(f"{kind}/")]
+    return [
+        Case(r["file"], r["case"], r["expected"], r.get("use", "")) for r in rows if r["file"].startswith(f"{kind}/")
+    ]

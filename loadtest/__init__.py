@@ -1,0 +1,1 @@
+"""Measuring the service from outside, over HTTP."""

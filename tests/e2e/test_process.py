@@ -1,0 +1,205 @@
+"""`vqa serve` as a real process: listening, answering, draining, and running with next to no rights."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from service.backends.cpus import available_cpus
+from tests.support.pictures import drawn_circle
+
+VQA = str(Path(sys.executable).with_name("vqa"))
+START_S = 60
+
+
+class Served:
+    """A server process and its log."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, log: list[str]) -> None:
+        self.process = process
+        self.client = httpx.Client(base_url=url, timeout=30)
+        self.url = url
+        self.log = log
+
+    def ask(self, question: str = "what color is the circle?") -> httpx.Response:
+        return self.client.post("/answer", files={"image": drawn_circle()}, data={"question": question})
+
+
+@contextmanager
+def vqa_serve(*flags: str, cwd: Path | None = None, ready: bool = True, **environment: str) -> Iterator[Served]:
+    process = subprocess.Popen(
+        [VQA, "serve", "--port", "0", *flags],
+        cwd=cwd,
+        env=os.environ | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log: list[str] = []
+    listening = threading.Event()
+
+    def read() -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            log.append(line)
+            if "listening on" in line:
+                listening.set()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        assert listening.wait(START_S), log
+        url = next(m[0] for line in log if (m := re.search(r"http://[\d.]+:\d+", line)))
+        served = Served(process, url, log)
+        if ready:
+            wait_until(lambda: served.client.get("/readyz").status_code == 200, served)
+        yield served
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(10)
+        reader.join(10)
+
+
+def wait_until(condition, served: Served, seconds: float = START_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert served.process.poll() is None, served.log
+        assert time.monotonic() < deadline, served.log
+        time.sleep(0.05)
+
+
+def test_a_right_answer_and_a_clean_end() -> None:
+    with vqa_serve() as served:
+        reply = served.ask()
+        assert (reply.status_code, reply.json()["answer"]) == (200, "red")
+        assert served.client.get("/livez").status_code == 200
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(20) in (0, -signal.SIGTERM)
+    assert not any("Traceback" in line for line in served.log), served.log
+
+
+def test_sigterm_finishes_what_was_accepted() -> None:
+    """A request whose body is still arriving was accepted: its answer comes, then the process ends."""
+    with vqa_serve() as served:
+        picture = drawn_circle()
+        boundary = "cut-here"
+        body = (
+            (
+                f'--{boundary}\r\nContent-Disposition: form-data; name="question"\r\n\r\nwhat color is it?\r\n'
+                f'--{boundary}\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
+            ).encode()
+            + picture
+            + f"\r\n--{boundary}--\r\n".encode()
+        )
+        head = (
+            f"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary={boundary}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        ).encode()
+        port = int(served.url.rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(head + body[:100])
+            time.sleep(0.3)
+            served.process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            assert served.process.poll() is None, "it must wait for the request"
+            connection.sendall(body[100:])
+            reply = connection.recv(65536)
+        assert reply.startswith(b"HTTP/1.1 200"), reply
+        assert served.process.wait(20) in (0, -signal.SIGTERM)
+
+
+def test_with_no_home_a_read_only_folder_and_no_cache(tmp_path: Path) -> None:
+    """OPS-05, as far as one can without a container: nowhere to write but what the process needs, which is nothing."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    folder.chmod(0o555)
+    with vqa_serve(cwd=folder, HOME="/nonexistent", XDG_CACHE_HOME="/nonexistent", TMPDIR="/nonexistent") as served:
+        assert served.ask().json()["answer"] == "red"
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_as_a_random_user_id(root: Path) -> None:
+    """OPS-05: a user id that no file knows of."""
+    command = [sys.executable, "-c", _AS_USER, VQA, "serve", "--port", "0"]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": "/nonexistent"}, cwd="/"
+    )
+    try:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if " ready" in line:
+                break
+        if any("Permission denied" in line for line in lines):
+            pytest.skip("the checkout lies where other users may not read")
+        assert " ready" in lines[-1], lines
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+_AS_USER = "import os, sys; os.setgid(12345); os.setuid(12345); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def test_threads_stay_within_what_is_allowed() -> None:
+    """ORT-01: no thread pool of the host's size; the number is visible; no affinity warning in the log."""
+    with vqa_serve("--threads", "1", "--decode-threads", "1") as served:
+        assert served.ask().status_code == 200
+        threads = psutil.Process(served.process.pid).num_threads()
+        assert threads <= 1 + 16, threads
+        assert 'vqa_backend_threads{backend="classifier"} 1.0' in served.client.get("/metrics").text
+    assert not any("affinity" in line.lower() for line in served.log)
+    with vqa_serve("--threads", "64") as served:
+        allowed = available_cpus()
+        assert f'vqa_backend_threads{{backend="classifier"}} {allowed}.0' in served.client.get("/metrics").text
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_process(tmp_path: Path, root: Path) -> None:
+    import shutil
+
+    shutil.copytree(root / "models" / "vilt-shapes", tmp_path / "vilt-shapes")
+    (tmp_path / "vilt-shapes" / "labels.json").write_text('["red"]')
+    done = subprocess.run(
+        [VQA, "serve", "--port", "0", "--models-dir", str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "labels.json: SHA-256" in done.stderr
+
+
+def test_a_taken_port_is_a_clear_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = subprocess.run([VQA, "serve", "--port", port], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_json_logs_carry_the_request_id() -> None:
+    import json
+
+    with vqa_serve("--log-format", "json") as served:
+        served.client.post(
+            "/answer", files={"image": drawn_circle()}, data={"question": "?"}, headers={"X-Request-Id": "r-1"}
+        )
+        wait_until(lambda: any("POST /answer" in line for line in served.log), served, 5)
+        record = next(json.loads(line) for line in served.log if "POST /answer" in line)
+    assert record["request_id"] == "r-1"
+    assert record["status"] == 200
+    assert record["seconds"] > 0

@@ -1,0 +1,53 @@
+"""Every knob: flag over environment over default; wrong values refuse to start and name the setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.errors import SettingsError
+from service.settings import Settings, load_settings
+
+
+def test_flag_over_environment_over_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().port == 8000
+    monkeypatch.setenv("VQA_PORT", "9000")
+    assert load_settings().port == 9000
+    assert load_settings(port=9001).port == 9001
+    assert load_settings(port=None).port == 9000, "a flag that was not given is none"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "-1"),
+        ("port", "70000"),
+        ("port", "http"),
+        ("policy", "best"),
+        ("device", "tpu"),
+        ("max_batch_size", "0"),
+        ("body_timeout_s", "0"),
+        ("max_image_pixels", "-5"),
+        ("log_level", "loud"),
+    ],
+)
+def test_a_wrong_value_names_the_setting(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"VQA_{name.upper()}", value)
+    with pytest.raises(SettingsError, match=rf"{name} \(VQA_{name.upper()}\)"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"max_questions": 300, "max_in_flight": 200},
+        {"default_timeout_ms": 200_000},
+        {"max_buffered_bytes": 2 * 1024 * 1024},
+    ],
+)
+def test_values_that_contradict_each_other_are_refused(flags: dict[str, int]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(flags))):
+        load_settings(**flags)
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert all(field.description for field in Settings.model_fields.values())
