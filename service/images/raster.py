@@ -21,6 +21,7 @@ from PIL import AvifImagePlugin, Image, ImageFile
 
 from service.errors import Code, ImageError
 from service.images import exif
+from service.images.quiet import silence_libtiff
 from service.images.refusal import truncated, undecodable
 from service.images.sniff import Format
 
@@ -33,6 +34,7 @@ pillow_heif.options.DECODE_THREADS = 1
 pillow_heif.options.THUMBNAILS = False
 pillow_heif.options.DEPTH_IMAGES = False
 pillow_heif.options.AUX_IMAGES = False
+silence_libtiff()
 logging.getLogger("PIL").setLevel(logging.CRITICAL)
 # Pillow warns about odd metadata and palettes. Nobody reads it, and a filter set here once is safe among
 # threads, which `warnings.catch_warnings` is not.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +33,13 @@ def textured(width: int = 160, height: int = 120) -> Image.Image:
     return Image.fromarray(pixels.astype(np.uint8))
 
 
-def encoded(picture: Image.Image | Pixels, kind: str, **options: object) -> bytes:
+def encoded(picture: Image.Image | Pixels, kind: str, **options: Any) -> bytes:
     """The file that an encoder makes of a picture; kind is Pillow's name, or HEIC."""
     out = io.BytesIO()
-    picture = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    # Copies, since encoders leave their settings behind in a picture.
+    picture = picture.copy() if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    if "append_images" in options:
+        options["append_images"] = [each.copy() for each in options["append_images"]]
     if kind == "HEIC":
         pillow_heif.from_pillow(picture).save(out, **options)
     else:

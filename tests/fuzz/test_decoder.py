@@ -1,0 +1,30 @@
+"""A short run of the decoder's fuzzer, and a check that the fuzzer notices what it looks for."""
+
+from __future__ import annotations
+
+from tests.fuzz.decoder import Worker, fuzz, make
+from tests.fuzz.seeds import seeds
+
+
+def test_a_thousand_mutated_files() -> None:
+    report = fuzz(range(1000), seed=2)
+    assert report.findings == []
+    # Mutations that nothing survives, or that everything survives, would test nothing.
+    assert report.outcomes["decoded"] > 50
+    assert report.outcomes["image_truncated"] > 50
+    assert report.outcomes["image_undecodable"] > 50
+
+
+def test_a_file_is_drawn_from_its_number_alone() -> None:
+    files = seeds()
+    assert make(7, 3, files) == make(7, 3, seeds())
+    assert make(7, 3, files) != make(7, 4, files)
+
+
+def test_a_death_of_the_worker_is_noticed() -> None:
+    worker = Worker()
+    # A length that is cut short ends the worker in the middle of its reading.
+    worker._process.kill()
+    worker._process.wait()
+    assert "died" in worker.decode(b"x")["finding"]
+    worker.stop()
