@@ -8,6 +8,7 @@ drawn from the seed and its own number, so `--only NUMBER` (with `--save FILE` t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -76,13 +77,18 @@ class Worker:
         return dict(json.loads(line))
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
-        _pipe(self._process.stdin).close()
+        with contextlib.suppress(BrokenPipeError):  # what was still to be written is of no use
+            _pipe(self._process.stdin).close()
         _pipe(self._process.stdout).close()
 
 

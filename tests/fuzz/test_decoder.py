@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
+import pytest
+
+from tests.fuzz import decoder
 from tests.fuzz.decoder import Worker, fuzz, make
 from tests.fuzz.seeds import seeds
 
@@ -23,8 +29,16 @@ def test_a_file_is_drawn_from_its_number_alone() -> None:
 
 def test_a_death_of_the_worker_is_noticed() -> None:
     worker = Worker()
-    # A length that is cut short ends the worker in the middle of its reading.
-    worker._process.kill()
-    worker._process.wait()
+    assert "outcome" in worker.decode(b"x")
+    os.kill(worker.pid, signal.SIGKILL)
     assert "died" in worker.decode(b"x")["finding"]
     worker.stop()
+
+
+def test_a_hanging_worker_is_noticed_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker()
+    assert "outcome" in worker.decode(b"x")
+    monkeypatch.setattr(decoder, "SECONDS_PER_FILE", 0.2)
+    os.kill(worker.pid, signal.SIGSTOP)
+    assert "longer" in worker.decode(b"x")["finding"]
+    assert not worker.alive
