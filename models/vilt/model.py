@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from transformers import ViltConfig, ViltForQuestionAnswering
 
 from models.shapes.questions import ANSWERS
@@ -12,6 +13,8 @@ from models.vilt.processor import SHORTEST_EDGE
 from models.vilt.tokenizer import MAX_TOKENS
 
 PATCH_SIZE = 8
+POSITION_SCALE = 0.5
+PATCH_SCALE = 3.0
 
 
 def small_config(vocab_size: int, labels: tuple[str, ...] = ANSWERS, **changes: int) -> ViltConfig:
@@ -32,12 +35,36 @@ def small_config(vocab_size: int, labels: tuple[str, ...] = ANSWERS, **changes: 
 
 
 def fresh_model(config: ViltConfig, seed: int) -> ViltForQuestionAnswering:
-    """Random weights. Transformers leaves positions and the class token at zero: they start at the usual 0.02."""
+    """Random weights, with the picture's side made as loud as the text's.
+
+    Transformers starts positions and the class token at zero and patches at 0.02, a tenth of the size of the text
+    embeddings; a model of this size then takes several times as long to see its first shape. Here positions start as
+    two-dimensional sines and cosines, which are trained like any weight afterwards, and the patch projection three
+    times as large.
+    """
     torch.manual_seed(seed)
     model = ViltForQuestionAnswering(config)
-    torch.nn.init.normal_(model.vilt.embeddings.position_embeddings, std=config.initializer_range)
-    torch.nn.init.normal_(model.vilt.embeddings.cls_token, std=config.initializer_range)
+    embeddings = model.vilt.embeddings
+    side = config.image_size // config.patch_size
+    with torch.no_grad():
+        embeddings.position_embeddings[0, 1:] = POSITION_SCALE * sine_positions(side, config.hidden_size)
+        embeddings.cls_token.normal_(std=config.initializer_range)
+        embeddings.patch_embeddings.projection.weight.mul_(PATCH_SCALE)
     return model
+
+
+def sine_positions(side: int, size: int, longest: float = 100.0) -> Tensor:
+    """Two-dimensional sine-cosine positions (as in MoCo v3, Chen et al. 2021), side * side x size, row by row.
+
+    A quarter of the dimensions each for the sine and cosine of row and column; frequencies from 1 to 1/`longest`
+    radians a patch.
+    """
+    quarter = size // 4
+    frequencies = longest ** -(torch.arange(quarter) / quarter)
+    angles = torch.arange(side)[:, None] * frequencies
+    line = torch.cat([angles.sin(), angles.cos()], dim=1)  # side x size / 2
+    rows, columns = line[:, None].expand(side, side, -1), line[None].expand(side, side, -1)
+    return torch.cat([rows, columns], dim=2).reshape(side * side, size)
 
 
 def load_model(checkpoint: Path) -> ViltForQuestionAnswering:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import random
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
@@ -35,7 +34,7 @@ from models.vilt.tokenizer import QuestionEncoder, train_tokenizer, training_que
 class Settings:
     """Everything that decides what a run gives, apart from the machine."""
 
-    steps: int = 14000
+    steps: int = 12000
     seed: int = 0
     bf16: bool = True
     average: float = 0.998  # decay of the running average of the weights, which is what is kept
@@ -180,7 +179,9 @@ class Run:
 def _move_average(averages: list[Tensor], weights: list[Tensor], updates: Tensor, *, decay: float) -> None:
     """Exponential moving average whose decay grows from 0.1 to `decay`, so that first weights are soon forgotten."""
     count = int(updates)
-    torch._foreach_lerp_(averages, weights, 1 - min(decay, (1 + count) / (10 + count)))
+    weight = 1 - min(decay, (1 + count) / (10 + count))
+    for average, value in zip(averages, weights, strict=True):
+        average.lerp_(value, weight)
 
 
 def main() -> None:
@@ -196,7 +197,6 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     settings = SMOKE if arguments.smoke else Settings(steps=arguments.steps, seed=arguments.seed)
-    random.seed(settings.seed)
     run = Run(arguments.out, settings, arguments.resume)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"parameters={parameters} {asdict(settings)}", flush=True)
