@@ -13,7 +13,7 @@ from service.images.colour import to_rgb
 from service.images.formats import bmp, gif, heif, jpeg, png, tiff, webp
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.prepared import Prepared
-from service.images.raster import rasterise
+from service.images.raster import decoder_boundary, rasterise
 from service.images.refusal import truncated
 from service.images.sniff import Format, sniff
 
@@ -71,8 +71,7 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> Decode
     kind = sniff(data)
     prepared = _READERS[kind](data, limits)
     picture, turn = rasterise(kind, prepared.payload)
-    if kind is Format.JPEG:
-        _check_tail(picture, prepared)
+    _check_tail(picture, prepared, kind)
     # A stream that unpacks to another size than its header announced is checked again.
     limits.check_pixels(*picture.size)
     upright = to_rgb(picture, prepared, kind)
@@ -85,18 +84,24 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> Decode
     return DecodedImage(pixels=pixels, width=upright.width, height=upright.height, format=str(kind))
 
 
-def _check_tail(picture: Image.Image, prepared: Prepared) -> None:
-    """Refuse a JPEG whose pixel data ends before the picture does, although it has an end marker.
+def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:
+    """Refuse a picture whose pixel data ends before the picture does, although its file is whole to the end marker.
 
-    The decoder fills what is missing with mid-grey (a sequential file) or leaves it coarse (a progressive one), and
-    does not tell. Where either could be, the file is decoded again with other data in the place of the missing: if
-    that changes the picture, something was missing.
+    Two decoders do not tell. JPEG's fills what is missing with mid-grey (a sequential file) or leaves it coarse (a
+    progressive one); where either could be, the file is decoded again with other data in the place of the missing: if
+    that changes the picture, something was missing. PNG's leaves the rows at zero; where the last ones are, the data
+    is unpacked to see how much there is.
     """
-    if not prepared.suspect and not _ends_grey(picture):
+    if kind is Format.JPEG and (prepared.suspect or _ends_grey(picture)):
+        again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
+        cut = again.tobytes() != picture.tobytes()
+    elif kind is Format.PNG and (prepared.suspect or _ends_zero(picture)):
+        with decoder_boundary(kind):
+            cut = png.lacks_pixels(prepared.payload)
+    else:
         return
-    again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
-    if again.tobytes() != picture.tobytes():
-        raise truncated("JPEG", "inside its pixel data, and an end marker was put behind it")
+    if cut:
+        raise truncated(kind.upper(), "inside its pixel data, and an end marker was put behind it")
 
 
 def _ends_grey(picture: Image.Image) -> bool:
@@ -108,3 +113,9 @@ def _ends_grey(picture: Image.Image) -> bool:
     corner = picture.crop((max(width - 4, 0), max(height - 4, 0), width, height))
     grey = np.asarray(corner.convert("L") if corner.mode == "RGB" else corner.getchannel(0))
     return bool(grey.min() >= 126 and grey.max() <= 130)
+
+
+def _ends_zero(picture: Image.Image) -> bool:
+    """Whether the last row has nothing but zeros in it."""
+    width, height = picture.size
+    return not np.asarray(picture.crop((0, height - 1, width, height))).any()

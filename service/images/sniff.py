@@ -102,7 +102,7 @@ def sniff(data: bytes) -> Format:
     if data[4:8] == b"ftyp" and len(data) >= _STUB_BYTES:
         return _container_format(data)
     if data[:2] == b"BM" and int.from_bytes(data[14:18], "little") in _BMP_HEADER_SIZES:
-        return Format.BMP
+        return _whole_enough(data, Format.BMP)
     found = _describe(data)
     if found is None:
         raise undecodable("", f"there are only {len(data)} byte(s), too few to tell what it is")

@@ -44,15 +44,16 @@ def _prepare(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
 def _read(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
     name = kind.upper()
     meta_box = None
-    cut = False
+    cut = seen_content = False
     for box in isobmff.boxes(data, 0, len(data)):
         cut = cut or (box.end > len(data) and box.kind in {b"ftyp", b"meta", b"mdat", b"moov"})
+        seen_content = seen_content or box.kind in {b"mdat", b"moov"}
         if box.kind == b"meta" and meta_box is None:
             meta_box = box
         elif box.kind == b"moov" and box.end <= len(data):
             _check_tracks(data, box, limits, 0)
     if meta_box is None or meta_box.end > len(data):
-        if cut or meta_box:
+        if cut or not seen_content:
             raise truncated(name, "inside its header")
         raise undecodable(name, "it holds no still picture")
     meta = isobmff.read_meta(data, meta_box)

@@ -20,6 +20,9 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _USEFUL = frozenset({b"tRNS", b"eXIf", b"iCCP"})
 _BEFORE_PIXELS = frozenset({b"tRNS", b"iCCP"})
 _PALETTE = 3
+_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+# The passes of an interlaced picture: first column and row, and the steps.
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 # Larger than any profile in use (big CMYK ones have about 3 MiB, and PNG has no CMYK).
 MAX_PROFILE_BYTES = 4 * 2**20
 # 20 MiB in 8 KiB pieces, as many encoders write them, are 2,560 chunks; some write one a row.
@@ -65,7 +68,27 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         orientation=exif.orientation(extras.get(b"eXIf", b"")),
         icc=_unpack_profile(extras.get(b"iCCP", b"")),
         transparent=_transparent(key, depth, colour),
+        suspect=bool(data[28]),  # interlaced: what is missing is spread over the picture
     )
+
+
+def lacks_pixels(payload: bytes) -> bool:
+    """Whether the pixel data of a payload unpacks to less than the picture needs; the decoder does not tell."""
+    width, height, depth, colour, _, _, interlace = struct.unpack_from(">IIBBBBB", payload, 16)
+    bits = depth * _CHANNELS[colour]
+    passes = _ADAM7 if interlace else ((0, 0, 1, 1),)
+    missing = 0
+    for x, y, across, down in passes:
+        columns, rows = -(-(width - x) // across), -(-(height - y) // down)
+        if columns > 0 and rows > 0:
+            missing += rows * (1 + (columns * bits + 7) // 8)
+    unpacker = zlib.decompressobj()
+    for name, start, end in _chunks(payload):
+        piece = payload[start + 8 : end - 4] if name == b"IDAT" else b""
+        while piece and missing > 0 and not unpacker.eof:
+            missing -= len(unpacker.decompress(piece, 2**20))
+            piece = unpacker.unconsumed_tail
+    return missing > 0
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
