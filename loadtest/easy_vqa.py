@@ -2,8 +2,8 @@
 
     python -m loadtest.easy_vqa [--url http://127.0.0.1:8000] [--questions N] [--json]
 
-Starts `vqa serve` on a free port and stops it afterwards, unless a URL is given. Each picture is sent once, with all its
-questions, to `POST /answers`.
+Starts `vqa serve` on a free port and stops it afterwards, unless a URL is given. Each picture is sent once, with all
+its questions, to `POST /answers`.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ def _ready(url: str) -> bool:
         return False
 
 
-async def ask_all(url: str, questions: list[tuple[str, str, int]]) -> list[dict[str, Any]]:
+async def ask_all(url: str, questions: list[tuple[str, str, int]], pictures: dict[int, bytes]) -> list[dict[str, Any]]:
     """One row a question: what was asked, what is right, what was answered and how surely."""
-    paths = get_test_image_paths()
     by_picture: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for question, answer, picture in questions:
         by_picture[picture].append((question, answer))
@@ -77,7 +76,7 @@ async def ask_all(url: str, questions: list[tuple[str, str, int]]) -> list[dict[
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
 
         async def ask(picture: int, pairs: list[tuple[str, str]]) -> None:
-            data = Path(paths[picture]).read_bytes()
+            data = pictures[picture]
             for start in range(0, len(pairs), MOST_A_REQUEST):
                 part = pairs[start : start + MOST_A_REQUEST]
                 async with gate:
@@ -138,8 +137,9 @@ def main(url: str | None, questions: int | None, as_json: bool) -> None:
 
 
 def _run(url: str, asked: list[tuple[str, str, int]]) -> dict[str, Any]:
+    pictures = {number: Path(path).read_bytes() for number, path in get_test_image_paths().items()}
     started = time.perf_counter()
-    rows = asyncio.run(ask_all(url, asked))
+    rows = asyncio.run(ask_all(url, asked, pictures))
     return summary(rows, time.perf_counter() - started)
 
 

@@ -40,7 +40,7 @@ def test_modules_stay_small(root: Path) -> None:
 
 
 def test_the_core_imports_no_heavy_library() -> None:
-    code = "import sys, service.cli.main; print([m for m in %r if m in sys.modules])" % (HEAVY,)
+    code = f"import sys, service.cli.main; print([m for m in {HEAVY} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 

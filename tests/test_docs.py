@@ -20,7 +20,7 @@ def readme(root: Path) -> str:
 
 def test_every_make_target_it_names_exists(readme: str, root: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
-    named = set(re.findall(r"make ([a-z-]+)", readme))
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", readme, re.MULTILINE))
     assert {"serve", "test"} <= named
     assert named <= targets
 

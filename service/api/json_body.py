@@ -1,4 +1,4 @@
-"""Strict JSON: UTF-8 (a byte-order mark is forgiven), no NaN, no key twice, an object at the top."""
+"""Strict JSON: UTF-8 (a byte-order mark is forgiven), no key twice, an object at the top, NaN nowhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_json(text: str) -> Any:
         VQAError: `invalid_json` or `invalid_field`.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        return json.loads(text, parse_constant=_not_json, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise VQAError(Code.INVALID_JSON, f"The body is not valid JSON: {error.msg} ({where}).") from None
@@ -44,8 +44,12 @@ def parse_json(text: str) -> Any:
         raise VQAError(Code.INVALID_JSON, "The body holds a number that is too long.") from None
 
 
-def _refuse_constant(name: str) -> None:
-    raise VQAError(Code.INVALID_JSON, f"The body holds {name}, which is not JSON.")
+class _NotJson:
+    """Stands for NaN and the infinities. No field takes it, so whoever checks the fields says where it was."""
+
+
+def _not_json(_: str) -> _NotJson:
+    return _NotJson()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

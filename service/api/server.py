@@ -17,6 +17,8 @@ from service.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+BACKLOG = 2048
+
 
 class _Server(uvicorn.Server):
     """Tells the gateway at once that it drains: readiness goes off, and requests on open connections get 503."""
@@ -50,6 +52,7 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
     app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
     config = uvicorn.Config(
         app,
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         loop="uvloop",
@@ -70,6 +73,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError:
         listener.close()
         raise

@@ -82,6 +82,8 @@ def logged() -> Iterator[io.StringIO]:
     configure_logging("debug", "json")
     stream = io.StringIO()
     root.handlers[0].setStream(stream)
+    # The test's own HTTP client logs in this process too.
+    root.handlers[0].addFilter(lambda record: not record.name.startswith(("httpx", "httpcore")))
     yield stream
     root.handlers[:] = handlers
     root.setLevel(level)

@@ -48,7 +48,7 @@ def test_json_case(served: Running, case: Case) -> None:
 
 @pytest.mark.parametrize("case", RAW_CASES, ids=lambda case: case.name)
 def test_raw_case(served: Running, case: Case) -> None:
-    content_type = re.search(r"Content-Type: ([^,;]+(?:; boundary=\S+)?)", case.use)[1].strip().rstrip(";")
+    content_type = re.search(r"Content-Type: ([^,;( ]+(?:; boundary=[^;\s]+)?)", case.use)[1]
     response = served.client.post("/answer", content=case.data, headers={"Content-Type": content_type})
     assert response.status_code in case.allowed, response.text
     assert response.json()["code"] == case.expected.get("error_code", response.json()["code"])

@@ -102,7 +102,7 @@ class TestAsk:
 
 
 class TestModels:
-    def test_list(self, root: Path) -> None:
+    def test_list(self) -> None:
         rows = json.loads(run("models", "list", "--json").output)
         assert "vilt-shapes" in {row["name"] for row in rows}
         assert "vilt-shapes" in run("models", "list").output

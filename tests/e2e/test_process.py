@@ -16,7 +16,6 @@ from pathlib import Path
 
 import httpx
 import psutil
-import pytest
 
 from service.backends.cpus import available_cpus
 from tests.support.pictures import drawn_circle
@@ -119,41 +118,6 @@ def test_sigterm_finishes_what_was_accepted() -> None:
             reply = connection.recv(65536)
         assert reply.startswith(b"HTTP/1.1 200"), reply
         assert served.process.wait(20) in (0, -signal.SIGTERM)
-
-
-def test_with_no_home_a_read_only_folder_and_no_cache(tmp_path: Path) -> None:
-    """OPS-05, as far as one can without a container: nowhere to write but what the process needs, which is nothing."""
-    folder = tmp_path / "read-only"
-    folder.mkdir()
-    folder.chmod(0o555)
-    with vqa_serve(cwd=folder, HOME="/nonexistent", XDG_CACHE_HOME="/nonexistent", TMPDIR="/nonexistent") as served:
-        assert served.ask().json()["answer"] == "red"
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_as_a_random_user_id(root: Path) -> None:
-    """OPS-05: a user id that no file knows of."""
-    command = [sys.executable, "-c", _AS_USER, VQA, "serve", "--port", "0"]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": "/nonexistent"}, cwd="/"
-    )
-    try:
-        assert process.stderr is not None
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if " ready" in line:
-                break
-        if any("Permission denied" in line for line in lines):
-            pytest.skip("the checkout lies where other users may not read")
-        assert " ready" in lines[-1], lines
-    finally:
-        process.kill()
-        process.wait(10)
-
-
-_AS_USER = "import os, sys; os.setgid(12345); os.setuid(12345); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def test_threads_stay_within_what_is_allowed() -> None:

@@ -1,0 +1,145 @@
+"""The classifier with the embedded model: batching changes nothing, bad items fail alone (VILT-03)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import psutil
+import pytest
+from PIL import Image
+
+from service.backends import ManifestError, State, load_manifest
+from service.backends.classifier import ViltClassifier
+from service.backends.session import open_session
+from service.errors import Code, SettingsError, VQAError
+from service.images import decode_image
+from service.settings import load_settings
+from tests.support.pictures import drawn_circle, encoded
+
+MODELS = load_settings().models_dir
+
+
+@pytest.fixture
+async def classifier() -> AsyncIterator[ViltClassifier]:
+    sizes: list[int] = []
+    made = ViltClassifier(load_manifest(MODELS, "vilt-shapes"), threads=1, observe_batch=sizes.append)
+    made.sizes = sizes
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def prepared(classifier: ViltClassifier, data: bytes) -> object:
+    return classifier.prepare(decode_image(data))
+
+
+def picture(width: int, height: int, seed: int = 0) -> bytes:
+    noise = np.random.default_rng(seed).integers(0, 256, (height // 5 + 1, width // 5 + 1, 3), dtype=np.uint8)
+    return encoded(Image.fromarray(noise).resize((width, height)))
+
+
+async def test_the_same_answer_alone_and_in_a_mixed_batch(classifier: ViltClassifier) -> None:
+    data = [picture(640, 480), picture(480, 640), picture(608, 30), drawn_circle(), drawn_circle("blue")]
+    questions = [
+        "what color is the shape?",
+        "is there a red circle in the picture, yes or no?",
+        "how many shapes are there?",
+    ]
+    asks = [(prepared(classifier, d), q) for d in data for q in questions]
+    alone = [await classifier.ask(p, q, classifier.default_set) for p, q in asks]
+    classifier.sizes.clear()
+    together = await asyncio.gather(*(classifier.ask(p, q, classifier.default_set) for p, q in asks * 2))
+    assert max(classifier.sizes) > 1, "nothing was batched, so nothing was shown"
+    for one, many in zip(alone * 2, together, strict=True):
+        np.testing.assert_allclose(many.posterior.probabilities, one.posterior.probabilities, atol=1e-5)
+
+
+async def test_one_bad_item_fails_alone(classifier: ViltClassifier) -> None:
+    good = prepared(classifier, drawn_circle())
+    bad = np.zeros_like(good)[:2]
+    outcomes = await asyncio.gather(
+        *(classifier.ask(p, "what color is it?", classifier.default_set) for p in (good, bad, good, bad, good)),
+        return_exceptions=True,
+    )
+    assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, True, False, True, False]
+
+
+async def test_scores_that_are_not_numbers_are_refused(classifier: ViltClassifier) -> None:
+    pixels = prepared(classifier, drawn_circle())
+    pixels[:] = np.nan
+    with pytest.raises(VQAError) as refused:
+        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+    assert refused.value.code is Code.BACKEND_INVALID_SCORES
+
+
+async def test_every_bucket_of_the_processor_is_taken(classifier: ViltClassifier) -> None:
+    for height, width in classifier._loaded.processor.sizes():
+        pixels = np.zeros((3, height, width), dtype=np.float32)
+        scored = await classifier.ask(pixels, "what is it?", classifier.default_set)
+        assert scored.posterior.probabilities.sum() == pytest.approx(1)
+
+
+async def test_memory_does_not_climb_with_varied_shapes(classifier: ViltClassifier) -> None:
+    """ORT-01's sibling: buckets and no memory patterns keep what a first round took."""
+    process = psutil.Process()
+    sizes = [(w, h) for w in range(40, 700, 60) for h in range(40, 700, 60)]
+
+    async def one_round() -> int:
+        for i, (width, height) in enumerate(sizes):
+            pixels = prepared(classifier, picture(width, height, i))
+            await classifier.ask(pixels, "what color is it " + "now " * (i % 20), classifier.default_set)
+        return process.memory_info().rss
+
+    await one_round()
+    before = await one_round()
+    after = await one_round()
+    assert after - before < 8 * 2**20
+
+
+async def test_a_stopped_classifier_refuses(classifier: ViltClassifier) -> None:
+    pixels = prepared(classifier, drawn_circle())
+    await classifier.stop()
+    assert classifier.health().state is State.STOPPED
+    with pytest.raises(VQAError) as refused:
+        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+    assert refused.value.code is Code.NOT_READY
+
+
+async def test_before_it_is_loaded_it_says_so() -> None:
+    classifier = ViltClassifier(load_manifest(MODELS, "vilt-shapes"))
+    assert classifier.health().state is State.STARTING
+    with pytest.raises(VQAError) as refused:
+        classifier.missing(classifier.default_set)
+    assert refused.value.code is Code.NOT_READY
+    await classifier.stop()
+
+
+async def test_a_folder_that_is_not_what_its_manifest_says_is_not_served(tmp_path: Path) -> None:
+    shutil.copytree(MODELS / "vilt-shapes", tmp_path / "vilt-shapes")
+    (tmp_path / "vilt-shapes" / "tokenizer.json").write_text("{}")
+    classifier = ViltClassifier(load_manifest(tmp_path, "vilt-shapes"))
+    with pytest.raises(ManifestError, match="tokenizer.json"):
+        await classifier.start()
+    assert classifier.health().state is State.FAILED
+    assert "tokenizer.json" in classifier.health().detail
+    await classifier.stop()
+
+
+def test_threads_are_what_was_asked_for() -> None:
+    manifest = load_manifest(MODELS, "vilt-shapes")
+    session = open_session(manifest.path(manifest.source.file), device="cpu", device_id=0, threads=2)
+    assert session.get_session_options().intra_op_num_threads == 2
+    assert session.get_session_options().inter_op_num_threads == 1
+    assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+@pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="there is CUDA here")
+def test_cuda_without_its_package_is_a_clear_refusal() -> None:
+    manifest = load_manifest(MODELS, "vilt-shapes")
+    with pytest.raises(SettingsError, match=r"device \(VQA_DEVICE\): cuda needs onnxruntime-gpu"):
+        open_session(manifest.path(manifest.source.file), device="cuda", device_id=0, threads=1)

@@ -1,0 +1,102 @@
+"""Model folders: what a manifest may say, and how a fault in it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.backends import ManifestError, list_models, load_manifest
+
+GOOD = """
+[model]
+name = "tiny"
+kind = "classifier"
+[source]
+file = "model.onnx"
+[processor]
+file = "preprocessor_config.json"
+[tokenizer]
+file = "tokenizer.json"
+max_tokens = 40
+[labels]
+file = "labels.json"
+[scores]
+kind = "sigmoid"
+[files]
+"""
+
+
+def model(folder: Path, text: str = GOOD, name: str = "tiny") -> Path:
+    (folder / name).mkdir()
+    (folder / name / "model.toml").write_text(text)
+    return folder
+
+
+def test_a_manifest_without_calibration(tmp_path: Path) -> None:
+    manifest = load_manifest(model(tmp_path), "tiny")
+    assert manifest.calibration is None
+    assert manifest.scores.kind == "sigmoid"
+    assert manifest.model.demo is False
+
+
+def test_the_revision_is_the_manifests_digest(tmp_path: Path) -> None:
+    first = load_manifest(model(tmp_path), "tiny").revision
+    (tmp_path / "tiny" / "model.toml").write_text(GOOD + "# a word\n")
+    assert load_manifest(tmp_path, "tiny").revision != first
+    assert len(first) == 16
+
+
+def test_files_without_a_digest_are_faults(tmp_path: Path) -> None:
+    faults = load_manifest(model(tmp_path), "tiny").faults()
+    assert [fault.partition(":")[0] for fault in faults] == [
+        "model.onnx",
+        "preprocessor_config.json",
+        "tokenizer.json",
+        "labels.json",
+    ]
+
+
+def test_missing_and_changed_files_are_faults(tmp_path: Path) -> None:
+    digests = f'"model.onnx" = "{"0" * 64}"\n"labels.json" = "{"0" * 64}"\n'
+    folder = model(tmp_path, GOOD + digests)
+    (folder / "tiny" / "labels.json").write_text("[]")
+    faults = "\n".join(load_manifest(folder, "tiny").faults())
+    assert "model.onnx: missing" in faults
+    assert "labels.json: SHA-256 is 4f53cda18c2b…" in faults
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("sigmoid", "argmax"), "scores.kind"),
+        (("max_tokens = 40", "max_tokens = 2"), "tokenizer.max_tokens"),
+        (('name = "tiny"', 'name = "../tiny"'), "model.name"),
+        (('file = "model.onnx"', 'file = "../model.onnx"'), "source.file"),
+        (('file = "model.onnx"', 'file = "/etc/passwd"'), "source.file"),
+        (('file = "labels.json"', "file = 5"), "labels.file"),
+        (("[scores]", "[score]"), "scores"),
+        (('kind = "classifier"', 'kind = "oracle"'), "model.kind"),
+        (("[files]", '[files]\n"model.onnx" = "abc"'), "files"),
+        (("[model]", "[model"), "model.toml"),
+    ],
+)
+def test_a_fault_names_its_place(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    folder = model(tmp_path, GOOD.replace(*change))
+    with pytest.raises(ManifestError, match=says):
+        load_manifest(folder, "tiny")
+
+
+@pytest.mark.parametrize("name", ["nope", "", "..", "../tiny", "tiny/../tiny", "/"])
+def test_a_name_that_is_no_model(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ManifestError, match="tiny"):
+        load_manifest(model(tmp_path), name)
+
+
+def test_listing_leaves_out_what_is_no_model(tmp_path: Path) -> None:
+    model(tmp_path)
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "notes.txt").write_text("x")
+    assert [manifest.model.name for manifest in list_models(tmp_path)] == ["tiny"]
+    with pytest.raises(ManifestError, match="does not exist"):
+        list_models(tmp_path / "nowhere")
