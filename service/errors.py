@@ -70,7 +70,9 @@ PROBLEMS: dict[Code, Problem] = {
     Code.BAD_REQUEST: Problem(HTTPStatus.BAD_REQUEST, "The request is malformed"),
     Code.NOT_FOUND: Problem(HTTPStatus.NOT_FOUND, "No such resource"),
     Code.METHOD_NOT_ALLOWED: Problem(HTTPStatus.METHOD_NOT_ALLOWED, "This method is not allowed here"),
-    Code.UNSUPPORTED_CONTENT_TYPE: Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body's content type is not accepted"),
+    Code.UNSUPPORTED_CONTENT_TYPE: Problem(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body's content type is not accepted"
+    ),
     Code.BODY_TOO_LARGE: Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is larger than the limit"),
     Code.BODY_TIMEOUT: Problem(HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time"),
     Code.INVALID_JSON: Problem(HTTPStatus.BAD_REQUEST, "The body is not valid JSON"),
