@@ -34,7 +34,7 @@ def rewrite_digests(folder: Path) -> dict[str, str]:
     digests = {name: digest(folder / name) for name in served_files(tomllib.loads(text))}
     kept = text.partition(f"\n{FILES_TABLE}")[0].rstrip()
     lines = [f'"{name}" = "{value}"' for name, value in digests.items()]
-    path.write_text("\n".join([kept, FILES_TABLE, *lines]) + "\n")
+    path.write_text("\n".join([kept, "", FILES_TABLE, *lines]) + "\n")
     return digests
 
 

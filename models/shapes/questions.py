@@ -56,14 +56,17 @@ class Asker:
         easy_share: float = EASY_SHARE,
         shares: dict[str, float] | None = None,
         invented: float = 0.0,
+        two_words: float = 0.2,
     ) -> None:
         """`easy_share` only counts in training: easy-VQA's own wordings are training wordings.
 
         `invented` is the share of everyday objects replaced by made-up words: a model that meets them in training
-        learns that a noun it cannot place is no shape.
+        learns that a noun it cannot place is no shape. `two_words` is the share of "is there" questions about a colour
+        and a shape at once ("a red circle").
         """
         self.group = group
         self.invented = invented
+        self.two_words = two_words
         self.easy_share = easy_share if group is Group.TRAIN else 0.0
         self.shares = shares or TOPIC_SHARES
 
@@ -149,9 +152,9 @@ def _absent_thing(scene: Scene, color: str | None, kind: str | None, rng: np.ran
 
 def _existence(asker: Asker, scene: Scene, rng: np.random.Generator, negated: bool) -> Question | None:
     shape = scene.shapes[int(rng.integers(len(scene.shapes)))]
-    color, kind = ((shape.color, None), (None, shape.kind), (shape.color, shape.kind))[
-        int(rng.choice(3, p=(0.45, 0.35, 0.2)))
-    ]
+    color, kind = (shape.color, None) if rng.random() < 0.55 else (None, shape.kind)
+    if rng.random() < asker.two_words:
+        color, kind = shape.color, shape.kind
     there = bool(rng.random() < 0.5)
     if not there:
         absent = _absent_thing(scene, color, kind, rng)

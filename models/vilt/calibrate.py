@@ -35,6 +35,8 @@ ANSWER_TYPES = ("yes/no", "number", "other")
 DRAWN_PICTURES = 1000
 QUESTIONS = 4  # a picture
 THRESHOLD = 0.5
+# An answer type seen less often has no map of its own; the default map serves it.
+MIN_QUESTIONS = 200
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def fit(data: Sample) -> tuple[dict, dict]:
     maps, report = {"default": default}, {"default": scores}
     for kind in ANSWER_TYPES:
         chosen = data.answer_type == kind
-        maps[kind], report[kind] = fit_best(data.top_mass[chosen], data.accuracy[chosen], data.picture[chosen])
+        if chosen.sum() >= MIN_QUESTIONS:
+            maps[kind], report[kind] = fit_best(data.top_mass[chosen], data.accuracy[chosen], data.picture[chosen])
     weights, bias = fit_soft_logistic(data.answerability_features(), data.answerable.astype(float))
     calibration = {
         "version": 1,
@@ -111,10 +114,10 @@ def fit(data: Sample) -> tuple[dict, dict]:
 def confidence(calibration: dict, data: Sample) -> np.ndarray:
     """The calibrated chance that the best answerable answer is right."""
     maps = calibration["confidence"]["maps"]
-    calibrated = apply(maps["default"], data.top_mass)
+    calibrated = np.empty(len(data.top_mass))
     for kind in ANSWER_TYPES:
         chosen = data.answer_type == kind
-        calibrated[chosen] = apply(maps[kind], data.top_mass[chosen])
+        calibrated[chosen] = apply(maps.get(kind, maps["default"]), data.top_mass[chosen])
     return calibrated
 
 

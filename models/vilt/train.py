@@ -34,7 +34,7 @@ from models.vilt.tokenizer import QuestionEncoder, train_tokenizer, training_que
 class Settings:
     """Everything that decides what a run gives, apart from the machine."""
 
-    steps: int = 12000
+    steps: int = 10000
     seed: int = 0
     bf16: bool = True
     average: float = 0.998  # decay of the running average of the weights, which is what is kept
