@@ -77,8 +77,11 @@ def _read(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
         for offset, length in item.extents
     ):
         raise truncated(name, "inside its pixel data")
-    for item in meta.items.values():
-        _check_streams(data, meta, item, limits, len(parts) if item is primary else 1)
+    for number, item in meta.items.items():
+        if item.kind == b"grid":
+            _check_grid(data, meta, number, limits)
+        elif item.kind in _CODED[Format.HEIC] | _CODED[Format.AVIF]:
+            _check_stream(data, meta, item, limits)
     return Prepared(width=width, height=height, payload=_mask(data, meta), icc=_profile(data, meta, primary))
 
 
@@ -102,32 +105,34 @@ def _check_sizes(data: bytes, meta: isobmff.Meta, limits: ImageLimits) -> tuple[
     return size
 
 
-def _check_streams(data: bytes, meta: isobmff.Meta, item: isobmff.Item, limits: ImageLimits, tiles: int) -> None:
-    """Check the sizes that an item's own data states."""
-    if item.kind in _METADATA or not item.kind:
-        return
+def _check_stream(data: bytes, meta: isobmff.Meta, item: isobmff.Item, limits: ImageLimits) -> None:
+    """Check the sizes that a coded picture's own stream states."""
     content = _content(data, meta, item)
-    if item.kind == b"grid":
-        wide = 4 if content[1:2] and content[1] & 1 else 2
-        if len(content) < 4 + 2 * wide:
-            raise isobmff.ContainerError("its grid is damaged")
-        width = int.from_bytes(content[4 : 4 + wide], "big")
-        height = int.from_bytes(content[4 + wide : 4 + 2 * wide], "big")
-        limits.check_pixels(width, height)
-        cells = (content[2] + 1) * (content[3] + 1)
-        # One tile may be listed many times; each is decoded anew.
-        tile = max((_area(data, meta, each) for each in meta.tiles.get(meta.primary, [])), default=0)
-        if cells * tile > 4 * width * height + 2**22 or cells < tiles:
-            raise isobmff.ContainerError("its tiles cover far more than the picture")
-    elif item.kind in _CODED[Format.AVIF]:
+    if item.kind in _CODED[Format.AVIF]:
         for coded in coded_size.av1_stream_sizes(content):
             limits.check_pixels(*coded)
-    elif item.kind in _CODED[Format.HEIC]:
-        for number in item.properties:
-            box = meta.properties[number - 1] if 0 < number <= len(meta.properties) else None
-            if box is not None and box.kind == b"hvcC" and box.end - box.body > 21:
-                for coded in coded_size.hevc_stream_sizes(content, (data[box.body + 21] & 3) + 1):
-                    limits.check_pixels(*coded)
+        return
+    for number in item.properties:
+        box = meta.properties[number - 1] if 0 < number <= len(meta.properties) else None
+        if box is not None and box.kind == b"hvcC" and box.end - box.body > 21:
+            for coded in coded_size.hevc_stream_sizes(content, (data[box.body + 21] & 3) + 1):
+                limits.check_pixels(*coded)
+
+
+def _check_grid(data: bytes, meta: isobmff.Meta, number: int, limits: ImageLimits) -> None:
+    """Check the size of a picture that is put together from tiles, and that its tiles are not far more than that."""
+    content = _content(data, meta, meta.items[number])
+    wide = 4 if content[1:2] and content[1] & 1 else 2
+    if len(content) < 4 + 2 * wide:
+        raise isobmff.ContainerError("its grid is damaged")
+    width = int.from_bytes(content[4 : 4 + wide], "big")
+    height = int.from_bytes(content[4 + wide : 4 + 2 * wide], "big")
+    limits.check_pixels(width, height)
+    # One tile may be listed many times, and is decoded anew each time.
+    tiles = meta.tiles.get(number, [])
+    largest = max((_area(data, meta, each) for each in tiles), default=0)
+    if len(tiles) * largest > 4 * width * height + 2**22:
+        raise isobmff.ContainerError("its tiles cover far more than the picture")
 
 
 def _area(data: bytes, meta: isobmff.Meta, number: int) -> int:

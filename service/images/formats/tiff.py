@@ -35,6 +35,8 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
             compression that is not accepted.
     """
     page = tags.read_directory(data)
+    if _is_camera_raw(page):
+        raise unsupported("a camera raw file, of which only a small preview could be read", ACCEPTED_TEXT)
     width, height = page.value(tags.WIDTH, 0), page.value(tags.HEIGHT, 0)
     limits.check_pixels(max(width, 0), max(height, 0))
     if width <= 0 or height <= 0:
@@ -57,6 +59,12 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         inverted=page.value(tags.PHOTOMETRIC, 1) == _WHITE_IS_ZERO and depth > 8,
         grey_bits=12 if depth == 12 else 16,
     )
+
+
+def _is_camera_raw(page: Directory) -> bool:
+    """DNG says so; others have a reduced picture on the first page and the sensor's data in directories below it."""
+    reduced = page.optional_value(tags.PAGE_KIND, 0) & 1
+    return tags.DNG_VERSION in page.entries or (bool(reduced) and tags.SUB_DIRECTORIES in page.entries)
 
 
 def _check_strips(page: Directory, width: int, height: int, depth: int, limits: ImageLimits) -> None:

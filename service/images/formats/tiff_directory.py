@@ -16,11 +16,15 @@ WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 256, 257, 258, 259, 262
 STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS_PER_STRIP, STRIP_SIZES = 273, 274, 277, 278, 279
 PLANAR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES = 284, 322, 323, 324, 325
 SUBSAMPLING, ICC = 530, 34675
+PAGE_KIND, SUB_DIRECTORIES, DNG_VERSION = 254, 330, 50706
 _LAYOUT = {WIDTH, HEIGHT, STRIP_OFFSETS, ROWS_PER_STRIP, STRIP_SIZES, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES}
 _SAMPLING = {BITS, COMPRESSION, PHOTOMETRIC, SAMPLES, PLANAR, SUBSAMPLING}
 # FillOrder, T4Options, T6Options, Predictor, ColorMap, InkSet, ExtraSamples, SampleFormat, JPEGTables,
 # YCbCrCoefficients, YCbCrPositioning, ReferenceBlackWhite
 _DRAWING = frozenset(_LAYOUT | _SAMPLING | {266, 292, 293, 317, 320, 332, 338, 339, 347, 529, 531, 532})
+
+# What else is looked at.
+_TELLING = frozenset({ORIENTATION, ICC, PAGE_KIND, SUB_DIRECTORIES, DNG_VERSION})
 
 # Value types that hold whole numbers, and the bytes that each value of a type takes.
 _WHOLE = {1: "u1", 2: "u1", 3: "u2", 4: "u4", 6: "i1", 7: "u1", 8: "i2", 9: "i4", 13: "u4", 16: "u8", 18: "u8"}
@@ -110,7 +114,7 @@ def read_directory(data: bytes, start: int | None = None) -> Directory:
     for at in range(first, end, size):
         tag, kind, values = struct.unpack_from(order + ("HHQ" if big else "HHI"), data, at)
         draws = tag in _DRAWING
-        if tag in entries or not (draws or tag in {ORIENTATION, ICC}):
+        if tag in entries or not (draws or tag in _TELLING):
             continue
         length = _SIZES.get(kind, 0) * values
         where = at + size - struct.calcsize(link)

@@ -1,0 +1,114 @@
+"""The pool of decoding threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from service.images import DecodePool
+
+
+async def until(condition: object, seconds: float = 2.0) -> None:
+    """Wait until the callable is true."""
+    assert callable(condition)
+    for _ in range(int(seconds / 0.005)):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come true")
+
+
+async def test_results_and_errors_come_back() -> None:
+    pool = DecodePool(2)
+    assert await pool.run(lambda a, b=0: a + b, 1, b=2) == 3
+
+    def fail() -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        await pool.run(fail)
+    assert (pool.queued, pool.running) == (0, 0)
+    pool.shutdown()
+
+
+async def test_threads_are_named_and_bounded() -> None:
+    pool = DecodePool(2, name="picture")
+    gate, names = threading.Event(), set()
+
+    def work() -> None:
+        names.add(threading.current_thread().name)
+        gate.wait(5)
+
+    jobs = [asyncio.create_task(pool.run(work)) for _ in range(5)]
+    await until(lambda: pool.running == 2)
+    assert (pool.queued, pool.running, pool.threads) == (3, 2, 2)
+    gate.set()
+    await asyncio.gather(*jobs)
+    assert (pool.queued, pool.running) == (0, 0)
+    assert len(names) == 2
+    assert all(name.startswith("picture") for name in names)
+    pool.shutdown()
+
+
+async def test_a_job_whose_waiter_left_before_its_start_never_runs() -> None:
+    pool = DecodePool(1)
+    gate, ran = threading.Event(), []
+    first = asyncio.create_task(pool.run(gate.wait, 5))
+    await until(lambda: pool.running == 1)
+    waiting = [asyncio.create_task(pool.run(ran.append, number)) for number in range(4)]
+    await until(lambda: pool.queued == 4)
+    waiting[1].cancel()
+    waiting[2].cancel()
+    await until(lambda: pool.queued == 2)
+    gate.set()
+    await first
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert ran == [0, 3]
+    assert (pool.queued, pool.running) == (0, 0)
+    pool.shutdown()
+
+
+async def test_a_running_job_goes_on_when_its_waiter_leaves_and_is_counted_until_its_end() -> None:
+    pool = DecodePool(1)
+    gate, done = threading.Event(), []
+
+    def work() -> None:
+        gate.wait(5)
+        done.append(True)
+
+    task = asyncio.create_task(pool.run(work))
+    await until(lambda: pool.running == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (pool.queued, pool.running) == (0, 1)
+    gate.set()
+    await until(lambda: pool.running == 0)
+    assert done == [True]
+    pool.shutdown()
+
+
+async def test_shutdown_drops_what_waits_and_takes_nothing_more() -> None:
+    pool = DecodePool(1)
+    gate, ran = threading.Event(), []
+    running = asyncio.create_task(pool.run(gate.wait, 5))
+    await until(lambda: pool.running == 1)
+    waiting = asyncio.create_task(pool.run(ran.append, 1))
+    await until(lambda: pool.queued == 1)
+    pool.shutdown(wait=False)
+    gate.set()
+    assert await running is True
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert ran == []
+    with pytest.raises(RuntimeError):
+        await pool.run(ran.append, 2)
+    assert (pool.queued, pool.running) == (0, 0)
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_a_pool_needs_a_thread(threads: int) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        DecodePool(threads)
