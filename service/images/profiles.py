@@ -16,6 +16,7 @@ from PIL import Image, ImageCms
 
 MAX_PROFILE_BYTES = 4 * 2**20
 _CACHED = 32
+_MAX_TAGS = 100  # the colour library takes no more
 # Profiles that differ from sRGB by no more than rounding are not applied: most photographs carry one of
 # these.
 _SAME_LEVELS = 2
@@ -65,13 +66,27 @@ def _transform(mode: str, icc: bytes | None) -> ImageCms.ImageCmsTransform | Non
 
 def _build(mode: str, icc: bytes | None) -> ImageCms.ImageCmsTransform | None:
     try:
-        profile = _LAB if mode == "LAB" else ImageCms.ImageCmsProfile(io.BytesIO(icc or b""))
+        profile = _LAB if mode == "LAB" else ImageCms.ImageCmsProfile(io.BytesIO(_without_float_tags(icc or b"")))
         if profile.profile.xcolor_space.strip() != _SPACES.get(mode, mode).strip() and mode != "LAB":
             return None
         transform = ImageCms.buildTransform(profile, _SRGB, mode, "RGB", ImageCms.Intent.PERCEPTUAL)
         return None if mode == "RGB" and _is_srgb(transform) else transform
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError, MemoryError):
         return None
+
+
+def _without_float_tags(icc: bytes) -> bytes:
+    """The profile without its D2B tags.
+
+    They hold any number of processing steps, and a small file with very many would keep a thread busy for minutes.
+    Profiles in use have other tags beside them, which serve as well.
+    """
+    out = bytearray(icc)
+    count = min(int.from_bytes(icc[128:132], "big"), _MAX_TAGS)
+    for at in range(132, min(132 + 12 * count, len(icc) - 3), 12):
+        if icc[at : at + 3] == b"D2B":
+            out[at : at + 4] = b"none"
+    return bytes(out)
 
 
 def _is_srgb(transform: ImageCms.ImageCmsTransform) -> bool:

@@ -107,14 +107,7 @@ def rasterise(kind: Format, payload: bytes) -> tuple[Image.Image, int]:
             opened.load()
             # Only AVIF's plugin states a turn here, and takes it from the container's `irot` and `imir`.
             turn = exif.orientation(opened.info.get("exif", b"")) if kind is Format.AVIF else exif.UPRIGHT
-            return opened.copy() if opened.readonly else _detach(opened), turn
-
-
-def _detach(opened: ImageFile.ImageFile) -> Image.Image:
-    """The picture without the file object around it, sharing its pixels."""
-    picture = Image.Image()._new(opened.im)
-    picture.info = {key: value for key, value in opened.info.items() if key == "transparency"}
-    return picture
+        return opened, turn
 
 
 def _heic(payload: bytes) -> Image.Image:

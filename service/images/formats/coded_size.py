@@ -12,6 +12,8 @@ _HEVC_SPS = 33
 _AV1_SEQUENCE_HEADER = 1
 # The interesting fields stand within this many bytes, scaling lists and the like come later.
 _HEAD_BYTES = 512
+# A still picture's stream has a few units, or one for each of its slices or tiles.
+_MAX_UNITS = 1024
 
 
 class StreamError(ValueError):
@@ -43,12 +45,15 @@ class _Bits:
 
 def hevc_config_sizes(config: bytes) -> Iterator[tuple[int, int]]:
     """(width, height) of each parameter set in an `hvcC` box's body."""
-    at = 23
+    at, seen = 23, 0
     for _ in range(config[22] if len(config) > 22 else 0):
         if at + 3 > len(config):
             raise StreamError("the configuration ends early")
         kind, units = config[at] & 0x3F, int.from_bytes(config[at + 1 : at + 3], "big")
         at += 3
+        seen += units
+        if seen > _MAX_UNITS:
+            raise StreamError("its stream is cut into thousands of pieces")
         for _ in range(units):
             length = int.from_bytes(config[at : at + 2], "big")
             if at + 2 + length > len(config):
@@ -60,8 +65,11 @@ def hevc_config_sizes(config: bytes) -> Iterator[tuple[int, int]]:
 
 def hevc_stream_sizes(stream: bytes, length_bytes: int) -> Iterator[tuple[int, int]]:
     """(width, height) of each parameter set within a stream of length-prefixed units."""
-    at = 0
+    at = seen = 0
     while at + length_bytes < len(stream):
+        seen += 1
+        if seen > _MAX_UNITS:
+            raise StreamError("its stream is cut into thousands of pieces")
         length = int.from_bytes(stream[at : at + length_bytes], "big")
         at += length_bytes
         if (stream[at] >> 1) & 0x3F == _HEVC_SPS:
@@ -89,8 +97,11 @@ def _hevc_sps_size(unit: bytes) -> tuple[int, int]:
 
 def av1_stream_sizes(stream: bytes) -> Iterator[tuple[int, int]]:
     """(width, height) of each sequence header within a run of AV1 units (OBUs)."""
-    at = 0
+    at = seen = 0
     while at < len(stream):
+        seen += 1
+        if seen > _MAX_UNITS:
+            raise StreamError("its stream is cut into thousands of pieces")
         header = stream[at]
         at += 1 + (header >> 2 & 1)
         if header & 2:  # the unit has a size field

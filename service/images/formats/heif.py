@@ -44,6 +44,7 @@ def _prepare(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
 def _read(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
     name = kind.upper()
     meta_box = None
+    meta = isobmff.Meta()
     cut = seen_content = False
     for box in isobmff.boxes(data, 0, len(data)):
         cut = cut or (box.end > len(data) and box.kind in {b"ftyp", b"meta", b"mdat", b"moov"})
@@ -51,12 +52,12 @@ def _read(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
         if box.kind == b"meta" and meta_box is None:
             meta_box = box
         elif box.kind == b"moov" and box.end <= len(data):
-            _check_tracks(data, box, limits, 0)
+            _check_tracks(data, box, limits, meta, 0)
     if meta_box is None or meta_box.end > len(data):
         if cut or not seen_content:
             raise truncated(name, "inside its header")
         raise undecodable(name, "it holds no still picture")
-    meta = isobmff.read_meta(data, meta_box)
+    isobmff.read_meta(data, meta_box, meta)
     width, height = _check_sizes(data, meta, limits)
     primary = meta.items.get(meta.primary)
     if primary is None:
@@ -77,6 +78,9 @@ def _read(data: bytes, limits: ImageLimits, kind: Format) -> Prepared:
         for offset, length in item.extents
     ):
         raise truncated(name, "inside its pixel data")
+    pictures = [item for item in meta.items.values() if item.kind in _CODED[Format.HEIC] | _CODED[Format.AVIF]]
+    if sum(length or len(data) for item in pictures for _, length in item.extents) > 2 * len(data):
+        raise isobmff.ContainerError("a picture's data is listed many times")
     for number, item in meta.items.items():
         if item.kind == b"grid":
             _check_grid(data, meta, number, limits)
@@ -157,22 +161,20 @@ def _content(data: bytes, meta: isobmff.Meta, item: isobmff.Item) -> bytes:
         for offset, length in item.extents
         if start + offset + length <= end
     ]
-    # Overlapping pieces could add up to more than the file.
-    if sum(map(len, pieces)) > len(data):
-        raise isobmff.ContainerError("a picture's data is listed more than once")
     return b"".join(pieces)
 
 
-def _check_tracks(data: bytes, parent: isobmff.Box, limits: ImageLimits, depth: int) -> None:
+def _check_tracks(data: bytes, parent: isobmff.Box, limits: ImageLimits, meta: isobmff.Meta, depth: int) -> None:
     """Check the sizes in the tracks of an image sequence."""
     if depth > _MAX_DEPTH:
         raise isobmff.ContainerError("its boxes are nested too deep")
     for box in isobmff.boxes(data, parent.body, parent.end):
+        meta.count()
         if box.end > parent.end:
             raise isobmff.ContainerError("a box reaches out of the box around it")
         body = data[box.body : min(box.end, box.body + 1024)]
         if box.kind in _CONTAINERS:
-            _check_tracks(data, box, limits, depth + 1)
+            _check_tracks(data, box, limits, meta, depth + 1)
         elif box.kind == b"tkhd" and len(body) >= 84:
             end = 92 + 4 if body[0] else 84
             limits.check_pixels(
@@ -180,6 +182,7 @@ def _check_tracks(data: bytes, parent: isobmff.Box, limits: ImageLimits, depth: 
             )
         elif box.kind == b"stsd":
             for entry in isobmff.boxes(data, box.body + 8, box.end):
+                meta.count()
                 head = data[entry.body + 24 : entry.body + 28]
                 limits.check_pixels(int.from_bytes(head[:2], "big"), int.from_bytes(head[2:], "big"))
 

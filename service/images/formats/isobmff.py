@@ -39,10 +39,22 @@ class Meta:
     properties: list[Box] = field(default_factory=list)
     tiles: dict[int, list[int]] = field(default_factory=dict)  # a grid: the items that it is made of
     idat: Box | None = None
+    parts: int = 0  # how much was read so far
+
+    def count(self) -> None:
+        """Count one more part; files of a phone have some hundreds.
+
+        Raises:
+            ContainerError: there are too many.
+        """
+        self.parts += 1
+        if self.parts > _MAX_PARTS:
+            raise ContainerError("it has tens of thousands of parts")
 
 
 _MAX_BOXES = 4096
-_MAX_ITEMS = 4096
+_MAX_PARTS = 32_768
+_MAX_ITEMS = 1024
 
 
 def boxes(data: bytes, start: int, end: int) -> Iterator[Box]:
@@ -69,13 +81,12 @@ def boxes(data: bytes, start: int, end: int) -> Iterator[Box]:
     raise ContainerError("it has thousands of boxes")
 
 
-def read_meta(data: bytes, meta: Box) -> Meta:
-    """Read the `meta` box, which must lie within `data`.
+def read_meta(data: bytes, meta: Box, out: Meta) -> None:
+    """Read the `meta` box, which must lie within `data`, into `out`.
 
     Raises:
         ContainerError: a box in it is damaged.
     """
-    out = Meta()
     for box in boxes(data, meta.body + 4, meta.end):
         if box.end > meta.end:
             raise ContainerError("a box reaches out of the box around it")
@@ -93,7 +104,6 @@ def read_meta(data: bytes, meta: Box) -> Meta:
             _read_references(data, reader, box, out)
         elif box.kind == b"idat":
             out.idat = box
-    return out
 
 
 class _Reader:
@@ -144,6 +154,7 @@ def _read_locations(reader: _Reader, out: Meta) -> None:
     index_size = sizes & 15 if version in {1, 2} else 0
     wide = 4 if version == 2 else 2
     for _ in range(reader.take(wide)):
+        out.count()
         item = _item(out, reader.take(wide))
         item.method = reader.take(2) & 15 if version in {1, 2} else 0
         reader.take(2)
@@ -152,8 +163,7 @@ def _read_locations(reader: _Reader, out: Meta) -> None:
             reader.take(index_size)
             offset, length = reader.take(offset_size), reader.take(length_size)
             item.extents.append((base + offset, length))
-            if len(item.extents) > _MAX_BOXES:
-                raise ContainerError("an item is cut into thousands of pieces")
+            out.count()
 
 
 def _read_properties(data: bytes, box: Box, out: Meta) -> None:
@@ -161,15 +171,19 @@ def _read_properties(data: bytes, box: Box, out: Meta) -> None:
         if part.end > box.end:
             raise ContainerError("a box reaches out of the box around it")
         if part.kind == b"ipco":
-            out.properties.extend(boxes(data, part.body, part.end))
-            if any(each.end > part.end for each in out.properties):
-                raise ContainerError("a box reaches out of the box around it")
+            for each in boxes(data, part.body, part.end):
+                if each.end > part.end:
+                    raise ContainerError("a box reaches out of the box around it")
+                out.count()
+                out.properties.append(each)
         elif part.kind == b"ipma":
             reader = _Reader(data, part.body, part.end)
             version, flags = reader.full_box()
             for _ in range(reader.take(4)):
+                out.count()
                 item = _item(out, reader.take(4 if version else 2))
                 for _ in range(reader.take(1)):
+                    out.count()
                     item.properties.append(reader.take(2) & 0x7FFF if flags & 1 else reader.take(1) & 0x7F)
 
 
@@ -180,4 +194,7 @@ def _read_references(data: bytes, reader: _Reader, box: Box, out: Meta) -> None:
         if part.kind == b"dimg" and part.end <= box.end:
             reference = _Reader(data, part.body, part.end)
             source = reference.take(wide)
-            out.tiles[source] = [reference.take(wide) for _ in range(reference.take(2))]
+            tiles = out.tiles[source] = []
+            for _ in range(reference.take(2)):
+                out.count()
+                tiles.append(reference.take(wide))

@@ -32,7 +32,8 @@ _SIZES = {**{kind: int(name[1]) for kind, name in _WHOLE.items()}, 5: 8, 10: 8, 
 
 # Each strip costs the decoder a set-up. One row a strip is common, so this also bounds the height then.
 MAX_STRIPS = 65_536
-_MAX_PAGES = 1024
+_MAX_ENTRIES = 4096
+_MAX_PAGES = 256
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def read_directory(data: bytes, start: int | None = None) -> Directory:
     if first > len(data):
         raise truncated(KIND, "before its directory")
     (count,) = struct.unpack_from(head, data, start)
-    if not 0 < count <= 65_535:
+    if not 0 < count <= _MAX_ENTRIES:
         raise undecodable(KIND, "its directory is damaged")
     end = first + count * size
     if end + struct.calcsize(link) > len(data):
