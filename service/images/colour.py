@@ -8,7 +8,7 @@ from PIL import Image, ImageChops
 
 from service.images.prepared import Prepared
 from service.images.profiles import to_srgb
-from service.images.raster import decoder_boundary
+from service.images.raster import memory_boundary
 from service.images.refusal import undecodable
 from service.images.sniff import Format
 
@@ -22,7 +22,7 @@ def to_rgb(picture: Image.Image, prepared: Prepared, kind: Format) -> Image.Imag
         ImageError: `image_undecodable` for samples without a defined brightness (32-bit integers, floats
             beyond 0 to 1) and for damage that shows only here.
     """
-    with decoder_boundary(kind):
+    with memory_boundary(kind):
         picture, alpha = _split(picture, prepared, kind)
         picture = to_srgb(picture, prepared.icc)
         if alpha is None and prepared.canvas is None:

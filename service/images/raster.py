@@ -63,7 +63,6 @@ _DECODER_ERRORS = (
     ArithmeticError,
     AssertionError,
     BufferError,
-    MemoryError,
     struct.error,
     zlib.error,
     Image.DecompressionBombError,
@@ -71,18 +70,26 @@ _DECODER_ERRORS = (
 
 
 @contextmanager
+def memory_boundary(kind: Format) -> Iterator[None]:
+    """Turn a lack of memory into `image_too_large`, and let everything else pass."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ImageError(
+            Code.IMAGE_TOO_LARGE,
+            f"There is not enough memory to decode this {kind.upper()} picture. Send a smaller copy.",
+        ) from error
+
+
+@contextmanager
 def decoder_boundary(kind: Format) -> Iterator[None]:
     """Turn whatever a decoder raises into `image_truncated`, `image_too_large` or `image_undecodable`."""
     name = kind.upper()
     try:
-        yield
+        with memory_boundary(kind):
+            yield
     except ImageError:
         raise
-    except MemoryError as error:
-        raise ImageError(
-            Code.IMAGE_TOO_LARGE,
-            f"There is not enough memory to decode this {name} picture. Send a smaller copy.",
-        ) from error
     except _DECODER_ERRORS as error:
         # The decoder's words may hold bytes of the file, so they stay in the chain and out of the reply.
         if "truncated" in str(error).lower() or isinstance(error, EOFError):

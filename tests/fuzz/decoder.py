@@ -59,6 +59,9 @@ class Worker:
             [sys.executable, "-m", "tests.fuzz.decoder", "--worker"],
             cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
+        # Starting takes its own time, which is no file's.
+        if _pipe(self._process.stdout).readline() != b"ready\n":
+            raise RuntimeError(f"the worker did not start; it ended with {self._process.wait()}")
 
     def decode(self, data: bytes) -> dict[str, Any]:
         """What became of the file: {"outcome": …} or {"finding": …}."""
@@ -153,6 +156,8 @@ def work() -> None:
             continue
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     while header := sys.stdin.buffer.read(4):
         data = sys.stdin.buffer.read(struct.unpack("<I", header)[0])
         answer: dict[str, Any] = {}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from service.images import ImageError, ImageLimits, decode_image, raster
+from service.images import ImageError, ImageLimits, colour, decode_image, raster
 from service.images.formats import png
 from service.images.sniff import Format
 from tests.images.files import encoded, quarters
@@ -74,6 +74,25 @@ def test_our_own_faults_surface(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(png, "_transparent", fault)
     with pytest.raises(KeyError, match="a fault of ours"):
         decode_image(encoded(quarters(), "PNG"))
+
+
+def test_our_own_faults_surface_behind_the_decoder_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise ValueError("a fault of ours")
+
+    monkeypatch.setattr(colour, "to_srgb", fault)
+    with pytest.raises(ValueError, match="a fault of ours"):
+        decode_image(encoded(quarters(), "PNG"))
+
+
+def test_a_lack_of_memory_behind_the_decoder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(colour, "to_srgb", fail)
+    with pytest.raises(ImageError) as caught:
+        decode_image(encoded(quarters(), "PNG"))
+    assert caught.value.code == "image_too_large"
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
