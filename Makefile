@@ -14,8 +14,9 @@ MODEL ?= vilt-shapes
 
 .PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa system clean
 
-install: $(VENV)/.core
-install-dev: $(VENV)/.dev
+# The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
+install: $(VENV)/.core-$(ORT)
+install-dev: $(VENV)/.dev-$(ORT)
 install-export: $(EXPORT_VENV)/.installed
 
 # Debian's python3 comes without venv; as root we can mend that, else we say what is missing.
@@ -26,12 +27,14 @@ system:
 	  else echo "python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; fi; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
 
-$(VENV)/.core: pyproject.toml constraints.txt | system
+$(VENV)/.core-$(ORT): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
+	@if ls $(VENV)/.core-* >/dev/null 2>&1; then \
+	  $(VENV)/bin/python -m pip uninstall --quiet --yes onnxruntime onnxruntime-gpu; rm -f $(VENV)/.core-* $(VENV)/.dev-*; fi
 	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT)]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev-$(ORT): $(VENV)/.core-$(ORT)
 	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT),dev]'
 	@touch $@
 

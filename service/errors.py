@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Code(StrEnum):
@@ -19,6 +19,7 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"
+    HEAD_TOO_LARGE = "head_too_large"
     BODY_TOO_LARGE = "body_too_large"
     BODY_TIMEOUT = "body_timeout"
     INVALID_JSON = "invalid_json"
@@ -73,6 +74,9 @@ PROBLEMS: dict[Code, Problem] = {
     Code.UNSUPPORTED_CONTENT_TYPE: Problem(
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body's content type is not accepted"
     ),
+    Code.HEAD_TOO_LARGE: Problem(
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's line and headers are larger than the limit"
+    ),
     Code.BODY_TOO_LARGE: Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is larger than the limit"),
     Code.BODY_TIMEOUT: Problem(HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time"),
     Code.INVALID_JSON: Problem(HTTPStatus.BAD_REQUEST, "The body is not valid JSON"),
@@ -115,7 +119,8 @@ class VQAError(Exception):
 
     Args:
         code: which problem it is.
-        detail: one or two sentences for a person: what is wrong and what to do. Never holds the caller's bytes.
+        detail: one or two sentences for a person: what is wrong and what to do. May quote a choice or a content
+            type, shortened, and never the question or the picture.
         field: the request field at fault, as the caller wrote it (`question`, `image.base64`, `choices[3]`).
         retry_after_s: seconds after which trying again makes sense, where it does.
         extra: further members of the problem document (limits, sizes); JSON-serialisable.
@@ -147,11 +152,18 @@ class VQAError(Exception):
         """The title that goes with the code, the same for every occurrence."""
         return PROBLEMS[self.code].title
 
-    def at(self, field: str) -> VQAError:
-        """The same error with `field` filled in, unless it names one already."""
-        if self.field is None:
-            self.field = field
-        return self
+    def at(self, field: str) -> Self:
+        """The same error at `field`, unless it names one already. A copy: callers may share the original."""
+        if self.field is not None:
+            return self
+        return self._placed(field)
+
+    def below(self, place: str) -> Self:
+        """The same error with its field, where it has one, as a part of `place` (`questions[3]`). A copy."""
+        return self if self.field is None else self._placed(f"{place}.{self.field}" if self.field else place)
+
+    def _placed(self, field: str) -> Self:
+        return type(self)(self.code, self.detail, field=field, retry_after_s=self.retry_after_s, extra=dict(self.extra))
 
 
 class ImageError(VQAError):

@@ -15,6 +15,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service.errors import SettingsError
 
 MIB = 1024 * 1024
+Policy = Literal["auto", "classifier", "generator", "cascade"]
+Priority = Literal["interactive", "batch"]
 ENV_PREFIX = "VQA_"
 _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 
@@ -34,9 +36,7 @@ class Settings(BaseSettings):
     # who answers
     models_dir: Path = Field(_PACKAGE_PARENT / "models", description="Folder that holds one folder a model.")
     classifier: str = Field("vilt-shapes", description="Name of the classifier to serve.")
-    policy: Literal["auto", "classifier", "generator", "cascade"] = Field(
-        "auto", description="Routing policy of a question that names none."
-    )
+    policy: Policy = Field("auto", description="Routing policy of a question that names none.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where the classifier runs; cuda needs onnxruntime-gpu.")
     device_id: int = Field(0, ge=0, description="Which CUDA device.")
     threads: int = Field(
@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     # how much is taken in
     max_in_flight: int = Field(256, ge=1, description="Most questions admitted at once; one more is refused with 503.")
     max_buffered_bytes: int = Field(
-        1024 * MIB,
+        256 * MIB,
         ge=MIB,
         description="Most bytes of request bodies held at once; one more body is refused with 503.",
     )

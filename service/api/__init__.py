@@ -1,4 +1,4 @@
-"""The door for programs: HTTP in, HTTP out. It reads, asks the gateway and writes; it decides nothing itself."""
+"""The door for programs: HTTP in, HTTP out. It reads, questions the gateway and writes; it decides nothing itself."""
 
 from service.api.app import create_app
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -48,18 +48,19 @@ def create_app(
         finally:
             for task in (starting, lag):
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.wait({starting, lag})
             await gateway.stop()
+            log.info("stopped")
 
-    app = FastAPI(title="VQA service", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(
+        title="VQA service", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False, openapi_url=None
+    )
     app.include_router(make_router(gateway, settings, metrics))
     app.add_middleware(RequestMiddleware, metrics=metrics)
     install_openapi(app)
 
     @app.exception_handler(VQAError)
     async def on_vqa_error(_: Request, error: VQAError) -> Response:
-        metrics.problems.labels(error.code.value).inc()
         return ProblemResponse(error)
 
     @app.exception_handler(HTTPException)
@@ -70,7 +71,6 @@ def create_app(
             Code.NOT_FOUND: "There is nothing at this path. GET / lists the routes.",
             Code.METHOD_NOT_ALLOWED: "This path does not take this method; the Allow header lists those it takes.",
         }.get(code, "The request is malformed.")
-        metrics.problems.labels(code.value).inc()
         return ProblemResponse(VQAError(code, detail), headers=dict(error.headers or {}))
 
     return app
@@ -79,9 +79,10 @@ def create_app(
 async def _start(gateway: Gateway, on_failed: Callable[[], None]) -> None:
     try:
         await gateway.start()
-    except ExceptionGroup:
-        # Each failure was logged where it happened.
-        log.error("no backend started, so the service can answer nothing")
+    except Exception as error:
+        # What a backend raised was logged where it happened; anything else is a fault of ours, with its traceback.
+        fault = None if isinstance(error, ExceptionGroup) else error
+        log.error("no backend started, so the service can answer nothing", exc_info=fault)
         on_failed()
     else:
         log.info("ready")

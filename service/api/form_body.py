@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from service.answers import MAX_CHOICES
 from service.errors import Code, VQAError
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-MAX_PARTS = 1024  # choices and questions may be repeated fields
+# Choices may be sent as repeated fields: as many as there may be choices, and a few more.
+MAX_PARTS = MAX_CHOICES + 128
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 4096
 

@@ -5,6 +5,7 @@ Not `BaseHTTPMiddleware`: that one hides a client's disconnect from the routes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -13,7 +14,7 @@ import uuid
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.problems import ProblemResponse
+from service.api.problems import PROBLEM_CODE, ProblemResponse
 from service.errors import CLIENT_CLOSED_REQUEST_STATUS, Code, VQAError
 from service.telemetry.logs import request_id
 from service.telemetry.metrics import UNMATCHED_ROUTE, Metrics
@@ -33,7 +34,7 @@ class RequestMiddleware:
 
     Args:
         app: the application inside.
-        metrics: where requests are counted.
+        metrics: where requests and problems are counted.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -65,9 +66,13 @@ class RequestMiddleware:
 
         try:
             await self._app(scope, receive, send_with_id)
+        except asyncio.CancelledError:
+            # The server stops and will wait no longer; the client is told so instead of being cut off.
+            if status == 0:
+                error = VQAError(Code.DRAINING, "The service shut down before the reply. Ask again.", retry_after_s=1)
+                await ProblemResponse(error)(scope, receive, send_with_id)
         except Exception:
             log.exception("unhandled fault")
-            self._metrics.problems.labels(Code.INTERNAL_ERROR.value).inc()
             if status == 0:
                 error = VQAError(Code.INTERNAL_ERROR, "The service has a fault; it was logged under this request id.")
                 await ProblemResponse(error)(scope, receive, send_with_id)
@@ -78,13 +83,21 @@ class RequestMiddleware:
     def _record(self, scope: Scope, status: int, seconds: float, traceparent: str) -> None:
         route = getattr(scope.get("route"), "path", UNMATCHED_ROUTE)
         method = scope["method"] if scope["method"] in _METHODS else "other"
+        code: Code | None = scope.get(PROBLEM_CODE)
         self._metrics.http_requests.labels(route, method, str(status)).inc()
         self._metrics.http_seconds.labels(route).observe(seconds)
+        if code is not None:
+            self._metrics.problems.labels(code.value).inc()
         if route in _QUIET_ROUTES and status < 400:
             return
         log.info(
             "%s %s",
             method,
             route,
-            extra={"status": status, "seconds": round(seconds, 4), "traceparent": traceparent or None},
+            extra={
+                "status": status,
+                "seconds": round(seconds, 4),
+                "code": code.value if code else None,
+                "traceparent": traceparent or None,
+            },
         )

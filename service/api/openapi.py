@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -16,7 +16,9 @@ from service.api.examples import (
     ANSWERS_EXAMPLE,
     MODELS_EXAMPLE,
     NOT_READY_EXAMPLE,
+    PROBLEM_EXAMPLES,
     READY_EXAMPLE,
+    REQUEST_ID,
 )
 from service.api.problems import PROBLEM_TYPE
 from service.api.schema import (
@@ -30,6 +32,8 @@ from service.api.schema import (
     Ready,
 )
 from service.errors import PROBLEMS, Code
+from service.gateway.question import MAX_TOP_K
+from service.settings import Policy, Priority
 
 _REF = "#/components/schemas/{model}"
 # One red pixel.
@@ -37,8 +41,8 @@ _PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 )
 
-# Codes that a question can meet; what only unknown paths and methods meet is documented once, below.
-_OTHER_CODES = {Code.NOT_FOUND, Code.METHOD_NOT_ALLOWED, Code.CLIENT_CLOSED_REQUEST}
+# What only unknown paths and methods, oversized heads and clients that have gone can meet belongs to no route.
+_OTHER_CODES = {Code.NOT_FOUND, Code.METHOD_NOT_ALLOWED, Code.HEAD_TOO_LARGE, Code.CLIENT_CLOSED_REQUEST}
 
 
 def documented(route: str) -> dict[str, Any]:
@@ -89,14 +93,17 @@ def _problems(codes: set[Code]) -> dict[int | str, dict[str, Any]]:
                 "content": {PROBLEM_TYPE: {"schema": {"$ref": _REF.format(model="ProblemDocument")}, "examples": {}}},
             },
         )
+        detail, field = PROBLEM_EXAMPLES[code]
         example = {
             "type": f"urn:vqa:problem:{code.value}",
             "title": title,
             "status": int(status),
-            "detail": "What is wrong in this request, and what to do.",
+            "detail": detail,
             "code": code.value,
-            "request_id": "9f1c2ab04e7d4c7f8a55c2f1c3b0a9d2",
+            "request_id": REQUEST_ID,
         }
+        if field is not None:
+            example["field"] = field
         if int(status) == 503:
             entry["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Whole seconds."}}
             example["retry_after_s"] = 1
@@ -104,32 +111,45 @@ def _problems(codes: set[Code]) -> dict[int | str, dict[str, Any]]:
     return by_status
 
 
-def _form(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {
-        "schema": {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
-    }
-
-
 _FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _FORM_OPTIONS: dict[str, Any] = {
     "choices": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Repeat the field, or send a JSON list.",
+        "description": "Repeat the field, or send a JSON list, or one text with commas.",
     },
     "answer_set": {"type": "string"},
-    "policy": {"type": "string", "enum": ["auto", "classifier", "generator", "cascade"]},
+    "policy": {"type": "string", "enum": list(get_args(Policy))},
     "model": {"type": "string"},
     "max_risk": {"type": "number", "minimum": 0, "maximum": 1},
-    "top_k": {"type": "integer", "minimum": 1, "maximum": 100},
+    "top_k": {"type": "integer", "minimum": 1, "maximum": MAX_TOP_K},
     "timeout_ms": {"type": "integer", "minimum": 1},
-    "priority": {"type": "string", "enum": ["interactive", "batch"]},
+    "priority": {"type": "string", "enum": list(get_args(Priority))},
 }
+_FORM_PICTURES: dict[str, Any] = {
+    "image": _FILE,
+    "image_base64": {"type": "string", "description": "Base64 or a data URL, in place of the file."},
+}
+_FORM_QUESTION: dict[str, Any] = {"question": {"type": "string"}}
+_FORM_QUESTIONS: dict[str, Any] = {
+    "question": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "Repeat the field."},
+    "questions": {"type": "string", "description": "A JSON list, in place of the repeated field."},
+}
+
+
+def _form(questions: dict[str, Any]) -> dict[str, Any]:
+    """A form: one of the ways to send a picture with one of the ways to ask, and the options."""
+    ways = [
+        {
+            "type": "object",
+            "properties": {picture: picture_schema, question: question_schema, **_FORM_OPTIONS},
+            "required": [picture, question],
+            "additionalProperties": False,
+        }
+        for picture, picture_schema in _FORM_PICTURES.items()
+        for question, question_schema in questions.items()
+    ]
+    return {"schema": {"anyOf": ways}}
 
 
 def _body(model: str, json_example: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +170,7 @@ _ROUTES: dict[str, dict[str, Any]] = {
         "openapi_extra": _body(
             "AnswerRequest",
             {"image": _PIXEL, "question": "what color is the shape?"},
-            _form({"image": _FILE, "question": {"type": "string"}, **_FORM_OPTIONS}, ["image", "question"]),
+            _form(_FORM_QUESTION),
         ),
     },
     "answers": {
@@ -165,14 +185,7 @@ _ROUTES: dict[str, dict[str, Any]] = {
                 "image": _PIXEL,
                 "questions": ["what color is the shape?", {"question": "is it red?", "answer_set": "yes-no"}],
             },
-            _form(
-                {
-                    "image": _FILE,
-                    "questions": {"type": "string", "description": "A JSON list."},
-                    **_FORM_OPTIONS,
-                },
-                ["image", "questions"],
-            ),
+            _form(_FORM_QUESTIONS),
         ),
     },
     "livez": {

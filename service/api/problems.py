@@ -14,9 +14,11 @@ from service.errors import Code, VQAError
 from service.telemetry.logs import request_id
 
 PROBLEM_TYPE = "application/problem+json"
+# Where a response leaves its code for the middleware, which logs and counts it.
+PROBLEM_CODE = "vqa.problem_code"
 
-# After these the rest of the body has not been read, so the connection cannot be used again.
-_BODY_UNREAD = {Code.BODY_TOO_LARGE, Code.BODY_TIMEOUT}
+# After these nobody reads the rest of the body, so the connection cannot be used again.
+_BODY_ABANDONED = {Code.BODY_TOO_LARGE, Code.BODY_TIMEOUT}
 _LINGER_S = 2.0
 _LINGER_BYTES = 64 * 1024 * 1024
 
@@ -38,6 +40,11 @@ def problem_document(error: VQAError) -> dict[str, Any]:
     return document | error.extra
 
 
+def problem_bytes(error: VQAError) -> bytes:
+    """The problem document as strict JSON in UTF-8."""
+    return json.dumps(problem_document(error), ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
 def printable(text: str) -> str:
     """Text that any strict JSON reader takes: an unpaired surrogate becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
@@ -52,17 +59,18 @@ class ProblemResponse(Response):
         headers = dict(headers or {})
         if error.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-        self._linger = error.code in _BODY_UNREAD
+        self._code = error.code
+        self._linger = error.code in _BODY_ABANDONED
         if self._linger:
             headers["Connection"] = "close"
-        body = json.dumps(problem_document(error), ensure_ascii=False, allow_nan=False).encode("utf-8")
-        super().__init__(body, status_code=error.status, headers=headers)
+        super().__init__(problem_bytes(error), status_code=error.status, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send; where the client is still sending its body, throw that away for a while before closing.
 
         Closing at once would reset the connection, and many clients then report the reset and never show the reply.
         """
+        scope[PROBLEM_CODE] = self._code
         if not self._linger:
             await super().__call__(scope, receive, send)
             return

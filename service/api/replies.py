@@ -61,9 +61,8 @@ def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
 def answers_item(outcome: Reply | VQAError, reply_id: str, index: int) -> ResultItem | ProblemItem:
     """One of many questions: its result, or its problem with the field's place in the list."""
     if isinstance(outcome, VQAError):
-        place = f"questions[{index}]"
-        outcome.field = place if outcome.field is None else f"{place}.{outcome.field}"
-        return ProblemItem.model_construct(problem=ProblemDocument.model_construct(**problem_document(outcome)))
+        problem = problem_document(outcome.below(f"questions[{index}]"))
+        return ProblemItem.model_construct(problem=ProblemDocument.model_construct(**problem))
     return ResultItem.model_construct(result=answer_reply(outcome, f"{reply_id}-{index}"))
 
 

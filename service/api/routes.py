@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 
 import service
 from service.api import reading
-from service.api.body import BodyBudget
+from service.api.body import BodyBudget, BodyHold
 from service.api.disconnect import until_disconnect
 from service.api.openapi import documented
+from service.api.reading import Incoming
 from service.api.replies import answer_reply, answers_item
 from service.api.schema import AnswersReply, BackendState, Live, Models, Ready, ServedModel
 from service.errors import VQAError
@@ -22,11 +26,22 @@ from service.settings import Settings
 from service.telemetry.logs import request_id
 from service.telemetry.metrics import Metrics
 
+Reader = Callable[[Request, BodyHold, Settings], Awaitable[Incoming]]
+
 
 def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRouter:
     """All routes over one gateway."""
     router = APIRouter()
     budget = BodyBudget(settings.max_buffered_bytes, metrics.buffered_bytes.set)
+
+    @asynccontextmanager
+    async def _reading(request: Request, read: Reader) -> AsyncIterator[Incoming]:
+        """A request as it was read; its bytes count against the budget until the block ends."""
+        gateway.check_accepting()
+        with budget.hold() as hold:
+            with metrics.stage_seconds.labels("read").time():
+                incoming = await read(request, hold, settings)
+            yield incoming
 
     @router.post("/answer", **documented("answer"))
     async def answer(request: Request) -> Response:
@@ -35,27 +50,20 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         The body is JSON or `multipart/form-data` (then `image` is a file and the other keys are fields). An
         unanswerable question is a 200 with `answerable: false`.
         """
-        gateway.check_accepting()
-        with budget.hold() as hold:
-            with metrics.stage_seconds.labels("read").time():
-                incoming = await reading.read_answer(request, hold, settings)
-            [outcome] = await until_disconnect(
-                request.receive, gateway.answer_all(incoming.picture, incoming.asks, incoming.timeout_ms)
-            )
-        if isinstance(outcome, VQAError):
-            raise outcome
-        return _json(answer_reply(outcome, request_id.get()))
+        async with _reading(request, reading.read_answer) as incoming:
+            [question] = incoming.questions
+            work = gateway.answer(incoming.picture, question, incoming.timeout_ms)
+            reply = await until_disconnect(request.receive, work)
+        return _json(answer_reply(reply, request_id.get()))
 
     @router.post("/answers", **documented("answers"))
     async def answers(request: Request) -> Response:
         """Answer many questions about one picture, which is decoded once: a result or a problem for each, in order."""
-        gateway.check_accepting()
-        with budget.hold() as hold:
-            with metrics.stage_seconds.labels("read").time():
-                incoming = await reading.read_answers(request, hold, settings)
-            outcomes = await until_disconnect(
-                request.receive, gateway.answer_all(incoming.picture, incoming.asks, incoming.timeout_ms)
-            )
+        async with _reading(request, reading.read_answers) as incoming:
+            if incoming.shared is not None:
+                gateway.check_options(incoming.shared)
+            work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms)
+            outcomes = await until_disconnect(request.receive, work)
         for outcome in outcomes:
             if isinstance(outcome, VQAError):
                 metrics.problems.labels(outcome.code.value).inc()
@@ -103,6 +111,11 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         # Rendering takes milliseconds, which the event loop has not got.
         text = await run_in_threadpool(generate_latest, metrics.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def openapi(request: Request) -> Response:
+        """The OpenAPI document."""
+        return JSONResponse(request.app.openapi())
 
     @router.get("/", include_in_schema=False)
     async def index() -> Response:

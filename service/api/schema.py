@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from service.answers import MAX_CHOICES
 from service.gateway.question import DEFAULT_TOP_K, MAX_TOP_K
+from service.settings import Policy, Priority
 
-PolicyName = Literal["auto", "classifier", "generator", "cascade"]
-PriorityName = Literal["interactive", "batch"]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -33,13 +33,15 @@ DataUrl = Annotated[str, StringConstraints(pattern=r"^[dD][aA][tT][aA]:")]
 
 
 class _Options(_Request):
-    choices: list[str] | None = Field(None, min_length=1, max_length=4096, description="The only answers allowed.")
+    choices: list[str] | None = Field(
+        None, min_length=1, max_length=MAX_CHOICES, description="The only answers allowed."
+    )
     answer_set: str | None = Field(
         None,
         max_length=100,
         description="A named set instead of choices: `yes-no`, `numbers`, `colors`, or `open`.",
     )
-    policy: PolicyName | None = Field(None, description="Which way the question goes; absent: the server's.")
+    policy: Policy | None = Field(None, description="Which way the question goes; absent: the server's.")
     model: str | None = Field(None, max_length=200, description="A model by name; absent: the configured one.")
     max_risk: Probability | None = Field(
         None,
@@ -57,8 +59,8 @@ class QuestionItem(_Options):
 
 
 class _Shared(_Request):
-    timeout_ms: int | None = Field(None, ge=1, description="Deadline of the request in milliseconds.")
-    priority: PriorityName | None = Field(None, description="Batch work is shed first; absent: interactive.")
+    timeout_ms: int | None = Field(None, ge=1, description="Deadline in milliseconds, from when the body has arrived.")
+    priority: Priority | None = Field(None, description="Absent: interactive. Noted, and not acted on yet.")
 
 
 class AnswerBody(QuestionItem, _Shared):
@@ -105,7 +107,7 @@ class Notice(_Reply):
 class RouteReply(_Reply):
     """Which way the question went, and why."""
 
-    policy: PolicyName
+    policy: Policy
     reason: str
 
 

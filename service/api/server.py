@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import socket
-import threading
 from types import FrameType
 
 import uvicorn
 
 from service.api.app import create_app
+from service.api.protocol import BoundedProtocol
 from service.gateway import Gateway
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -23,18 +23,18 @@ BACKLOG = 2048
 class _Server(uvicorn.Server):
     """Tells the gateway at once that it drains: readiness goes off, and requests on open connections get 503."""
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway, failed: threading.Event) -> None:
+    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
         super().__init__(config)
         self._gateway = gateway
-        self._failed = failed
-
-    async def on_tick(self, counter: int) -> bool:
-        """uvicorn asks ten times a second whether to stop."""
-        return await super().on_tick(counter) or self._failed.is_set()
+        self.failed = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._gateway.draining = True
+        self._gateway.drain()
         super().handle_exit(sig, frame)
+
+    def fail(self) -> None:
+        """Stop, since there is nothing to serve."""
+        self.failed = self.should_exit = True
 
 
 def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
@@ -47,23 +47,24 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
         OSError: the address cannot be listened on.
     """
     listener = _listen(settings.host, settings.port)
-    log.info("listening on http://%s:%d", settings.host, listener.getsockname()[1])
-    failed = threading.Event()
-    app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    log.info("listening on http://%s:%d", host, listener.getsockname()[1])
+    app = create_app(gateway, settings, metrics, on_start_failed=lambda: server.fail())
     config = uvicorn.Config(
         app,
         backlog=BACKLOG,
         log_config=None,
         access_log=False,
         loop="uvloop",
-        http="httptools",
+        http=BoundedProtocol,
         server_header=False,
-        # A body that comes slowly is timed by ours; this one closes idle connections.
+        # Idle connections between requests; the first head is timed by the protocol, the body by the routes.
         timeout_keep_alive=30,
         timeout_graceful_shutdown=math.ceil(settings.drain_timeout_s),
     )
-    _Server(config, gateway, failed).run(sockets=[listener])
-    return not failed.is_set()
+    server = _Server(config, gateway)
+    server.run(sockets=[listener])
+    return not server.failed
 
 
 def _listen(host: str, port: int) -> socket.socket:

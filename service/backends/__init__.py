@@ -5,7 +5,7 @@ runs in this process: a picture is prepared by the backend itself and handed bac
 """
 
 from service.backends.base import Backend, Health, ModelInfo, Notice, Scored, State
-from service.backends.manifest import ManifestError, ModelManifest, list_models, load_manifest
+from service.backends.manifest import ManifestError, ModelManifest, list_models, load_manifest, read_labels
 
 __all__ = [
     "Backend",
@@ -18,4 +18,5 @@ __all__ = [
     "State",
     "list_models",
     "load_manifest",
+    "read_labels",
 ]

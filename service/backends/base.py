@@ -55,7 +55,6 @@ class Scored:
     posterior: Posterior
     queue_s: float
     inference_s: float
-    batch_size: int
     warnings: tuple[Notice, ...] = ()
 
 
@@ -110,7 +109,7 @@ class Backend(Protocol):
         Args:
             picture: what `prepare` gave.
             question: cleaned text, not empty.
-            answer_set: the answers allowed; `missing` was empty for it.
+            answer_set: the answers allowed; the members that `missing` names get no probability.
 
         Raises:
             VQAError: `backend_invalid_scores`, `backend_failed`, `saturated` or `not_ready`.

@@ -7,8 +7,9 @@ answer does not depend on who shares the batch. The batch taken next is that of 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,14 +19,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting(Generic[Item, Result]):
-    item: Item
-    order: int
-    since: float
-    future: asyncio.Future[Batched[Result]]
-
-
 @dataclass(frozen=True, slots=True)
 class Batched(Generic[Result]):
     """One item's result; `queue_s` until its batch started, `run_s` of the whole batch, in seconds."""
@@ -33,7 +26,15 @@ class Batched(Generic[Result]):
     result: Result
     queue_s: float
     run_s: float
-    batch_size: int
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting(Generic[Item, Result]):
+    item: Item
+    order: int
+    since: float
+    future: asyncio.Future[Batched[Result]]
+    taken: bool = False
 
 
 class Batcher(Generic[Item, Result]):
@@ -46,6 +47,7 @@ class Batcher(Generic[Item, Result]):
         max_batch: most items of a batch.
         runners: batches that may run at once.
         clock: seconds that never go back; None takes the event loop's.
+        observe_batch: told the size of each batch.
     """
 
     def __init__(
@@ -60,21 +62,18 @@ class Batcher(Generic[Item, Result]):
         self._run = run
         self._max_batch = max_batch
         self._runners = runners
-        self._busy = 0
         self._clock = clock
         self._observe_batch = observe_batch
-        self._queues: OrderedDict[Hashable, deque[_Waiting[Item, Result]]] = OrderedDict()
+        self._queues: dict[Hashable, deque[_Waiting[Item, Result]]] = {}
         self._order = 0
+        self._busy = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-
-    @property
-    def waiting(self) -> int:
+        self.waiting = 0
         """Items that wait for a runner and whose callers are still there."""
-        return sum(not entry.future.done() for queue in self._queues.values() for entry in queue)
 
     async def submit(self, key: Hashable, item: Item) -> Batched[Result]:
-        """Wait for one item's result. A caller that is cancelled meanwhile gives its place up at no cost.
+        """Wait for one item's result. A caller that is cancelled while its item waits takes the item along.
 
         Raises:
             VQAError: `not_ready` once the batcher is closed.
@@ -83,19 +82,23 @@ class Batcher(Generic[Item, Result]):
         if self._closed:
             raise VQAError(Code.NOT_READY, "The model is not loaded.", retry_after_s=1)
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(key, deque()).append(_Waiting(item, self._order, self._now(), future))
+        entry = _Waiting(item, self._order, self._now(), future)
         self._order += 1
+        self._queues.setdefault(key, deque()).append(entry)
+        self.waiting += 1
         self._start_runner()
-        return await future
+        try:
+            return await future
+        finally:
+            if not entry.taken:
+                self._forget(key, entry)
 
     async def close(self) -> None:
         """Refuse new items, fail those that wait, and let running batches finish."""
         self._closed = True
-        for queue in self._queues.values():
+        for queue in list(self._queues.values()):
             for entry in queue:
-                if not entry.future.done():
-                    entry.future.set_exception(VQAError(Code.NOT_READY, "The model is shutting down.", retry_after_s=1))
-        self._queues.clear()
+                _settle(entry, VQAError(Code.NOT_READY, "The model is shutting down.", retry_after_s=1))
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -105,12 +108,14 @@ class Batcher(Generic[Item, Result]):
     def _start_runner(self) -> None:
         if self._busy < self._runners:
             self._busy += 1
-            task = asyncio.get_running_loop().create_task(self._work())
+            # A batch belongs to several callers, so it runs in no caller's context (request id, trace).
+            task = asyncio.get_running_loop().create_task(self._work(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _work(self) -> None:
         """Run batches until nothing waits; `_busy` falls in the step that saw nothing, so no item is left."""
+        batch: list[_Waiting[Item, Result]] = []
         try:
             while batch := self._take():
                 started = self._now()
@@ -118,29 +123,39 @@ class Batcher(Generic[Item, Result]):
                 await self._run_batch(batch, started)
         finally:
             self._busy -= 1
+            # Something is left only where the runner itself was cancelled or broke.
+            for entry in batch:
+                _settle(entry, VQAError(Code.BACKEND_FAILED, "The model stopped while it answered."))
+            if self.waiting and not self._closed:
+                self._start_runner()
 
     def _take(self) -> list[_Waiting[Item, Result]]:
-        """The longest waiting item with up to `max_batch - 1` others of its key; items whose callers left go."""
-        for key in list(self._queues):
-            queue = self._queues[key]
-            while queue and queue[0].future.done():
-                queue.popleft()
-            if not queue:
-                del self._queues[key]
-        if not self._queues:
+        """The longest waiting item with up to `max_batch - 1` others of its key."""
+        waiting = {key: queue for key, queue in self._queues.items() if queue}
+        if not waiting or self._closed:
             return []
-        key = min(self._queues, key=lambda name: self._queues[name][0].order)
-        queue = self._queues[key]
-        batch: list[_Waiting[Item, Result]] = []
-        while queue and len(batch) < self._max_batch:
-            entry = queue.popleft()
-            if not entry.future.done():
-                batch.append(entry)
-        return batch
+        key = min(waiting, key=lambda name: waiting[name][0].order)
+        queue = waiting[key]
+        batch = [queue.popleft() for _ in range(min(len(queue), self._max_batch))]
+        if not queue:
+            del self._queues[key]
+        self.waiting -= len(batch)
+        for entry in batch:
+            entry.taken = True
+        return [entry for entry in batch if not entry.future.done()]
+
+    def _forget(self, key: Hashable, entry: _Waiting[Item, Result]) -> None:
+        """Let go of an item whose caller has left, its tensors included."""
+        self._queues[key].remove(entry)
+        if not self._queues[key]:
+            del self._queues[key]
+        self.waiting -= 1
 
     async def _run_batch(self, batch: list[_Waiting[Item, Result]], started: float) -> None:
         try:
             results = await self._run([entry.item for entry in batch])
+            if len(results) != len(batch):
+                raise RuntimeError(f"{len(results)} results for {len(batch)} items")
         except Exception as error:  # noqa: BLE001 - whatever a model throws belongs to the callers that wait
             if len(batch) == 1:
                 _settle(batch[0], error)
@@ -154,7 +169,7 @@ class Batcher(Generic[Item, Result]):
             if isinstance(result, Exception):
                 _settle(entry, result)
             else:
-                _settle(entry, Batched(result, started - entry.since, run_s, len(batch)))
+                _settle(entry, Batched(result, started - entry.since, run_s))
 
 
 def _settle(entry: _Waiting[Item, Result], outcome: Batched[Result] | Exception) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind, Vocabulary
 from service.backends.base import Health, ModelInfo, Notice, Scored, State
 from service.backends.batcher import Batcher
-from service.backends.manifest import ManifestError, ModelManifest
+from service.backends.manifest import ManifestError, ModelManifest, read_labels
 from service.backends.processor import ViltProcessor
 from service.backends.session import Device, open_session
 from service.backends.tokenizer import EncodedQuestion, QuestionTokenizer
@@ -28,6 +27,9 @@ log = logging.getLogger(__name__)
 
 # Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
 TOKEN_BUCKET = 8
+
+# Seconds between tries once the model has failed on an inference that must work.
+PROBE_EVERY_S = 5.0
 
 DEMO_WARNING = Notice(
     "demo_model",
@@ -81,6 +83,7 @@ class ViltClassifier:
         self._health = Health(State.STARTING)
         self._model: _LoadedModel | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
+        self._probe: asyncio.Task[None] | None = None
         self._batcher: Batcher[_Item, NDArray[np.float32]] = Batcher(
             self._run, max_batch=max_batch, observe_batch=observe_batch
         )
@@ -136,16 +139,19 @@ class ViltClassifier:
         loop = asyncio.get_running_loop()
         try:
             self._model = await loop.run_in_executor(self._thread, self._load)
-        except BaseException as error:
-            self._health = Health(State.FAILED, f"{type(error).__name__}: {error}")
+        except BaseException:
+            self._health = Health(State.FAILED, "it could not be loaded; the log says why")
             raise
         self._health = Health(State.READY)
 
     async def stop(self) -> None:
         """Let running batches finish and free the session."""
         self._health = Health(State.STOPPED)
+        if self._probe is not None:
+            self._probe.cancel()
         await self._batcher.close()
-        self._thread.shutdown(wait=True)
+        # In a thread, since a model that is still being loaded is waited for.
+        await asyncio.to_thread(self._thread.shutdown)
         self._model = None
 
     def missing(self, answer_set: AnswerSet) -> list[int]:
@@ -159,13 +165,18 @@ class ViltClassifier:
     async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
         """Answer one question about a prepared picture."""
         model = self._loaded
-        assert isinstance(picture, np.ndarray), "picture must come from prepare()"
+        if not isinstance(picture, np.ndarray):
+            raise TypeError("the picture must be what prepare() gave")
         encoded = model.tokenizer.encode(question)
         item = model.item(picture, encoded.ids)
         batched = await self._batcher.submit(item.key, item)
         projection = model.vocabulary.project(answer_set)
-        posterior = Posterior.from_logits(batched.result, projection, answer_set, self.score_kind)
-        return Scored(posterior, batched.queue_s, batched.run_s, batched.batch_size, self._warnings(encoded))
+        try:
+            posterior = Posterior.from_logits(batched.result, projection, answer_set, self.score_kind)
+        except VQAError:
+            self._suspect()
+            raise
+        return Scored(posterior, batched.queue_s, batched.run_s, self._warnings(encoded))
 
     def _warnings(self, encoded: EncodedQuestion) -> tuple[Notice, ...]:
         found = [DEMO_WARNING] if self._manifest.model.demo else []
@@ -182,8 +193,31 @@ class ViltClassifier:
 
     async def _run(self, items: Sequence[_Item]) -> Sequence[NDArray[np.float32] | Exception]:
         model = self._loaded
-        logits = await asyncio.get_running_loop().run_in_executor(self._thread, model.logits, items)
+        try:
+            logits = await asyncio.get_running_loop().run_in_executor(self._thread, model.logits, items)
+        except Exception:
+            self._suspect()
+            raise
         return list(logits)
+
+    def _suspect(self) -> None:
+        """After a failure: find out whether it was the question or the model."""
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.get_running_loop().create_task(self._probe_until_well(), context=Context())
+
+    async def _probe_until_well(self) -> None:
+        """Run an inference that must work; while it does not, the backend is not ready."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                await loop.run_in_executor(self._thread, self._loaded.probe)
+            except Exception:
+                log.exception("the model fails on a picture and a question that it must answer")
+                self._health = Health(State.FAILED, "an inference that must work fails; the log says why")
+            else:
+                self._health = Health(State.READY)
+                return
+            await asyncio.sleep(PROBE_EVERY_S)
 
     def _load(self) -> _LoadedModel:
         model = _LoadedModel.open(self._manifest, self._device, self._device_id, self.threads)
@@ -207,7 +241,7 @@ class _LoadedModel:
         """Load everything that the manifest names, after its digests were checked."""
         if faults := manifest.faults():
             raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
-        labels = _read_labels(manifest.path(manifest.labels.file))
+        labels = read_labels(manifest)
         calibration = manifest.calibration
         return cls(
             session=open_session(
@@ -248,21 +282,24 @@ class _LoadedModel:
         return result
 
     def warm_up(self, max_batch: int) -> None:
-        """Run real inferences over the extremes of shape: memory then has its final size before the first question."""
+        """Run real inferences over the extremes of picture size: the first question then finds all in place."""
         side = self.processor.shortest_edge
         sizes = self.processor.sizes()
         largest = max(sizes, key=lambda size: size[0] * size[1])
         usual = self.processor.target_size(side, side)
-        for (height, width), count in ((largest, max_batch), (min(sizes), 1), (usual, max_batch), (usual, 1)):
-            grey = np.full((height, width, 3), 128, dtype=np.uint8)
-            ids = self.tokenizer.encode("what is in the picture?").ids
-            logits = self.logits([self.item(self.processor(grey), ids)] * count)
-            if not np.isfinite(logits).all():
-                raise ManifestError("the model's warm-up gave scores that are not numbers")
+        for size, count in ((largest, max_batch), (min(sizes), 1), (usual, max_batch), (usual, 1)):
+            self.probe(size, count)
 
+    def probe(self, size: tuple[int, int] | None = None, count: int = 1) -> None:
+        """Ask `count` times about a grey picture of `size` (height, width).
 
-def _read_labels(path: Path) -> list[str]:
-    labels = json.loads(path.read_text("utf-8"))
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise ManifestError(f"{path}: must be a list of strings, one a label")
-    return labels
+        Raises:
+            ManifestError: the scores are not numbers.
+            Exception: whatever ONNX Runtime raises.
+        """
+        height, width = size or (self.processor.shortest_edge, self.processor.shortest_edge)
+        grey = np.full((height, width, 3), 128, dtype=np.uint8)
+        ids = self.tokenizer.encode("what is in the picture?").ids
+        logits = self.logits([self.item(self.processor(grey), ids)] * count)
+        if not np.isfinite(logits).all():
+            raise ManifestError("the model gives scores that are not numbers")

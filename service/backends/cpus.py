@@ -1,7 +1,7 @@
 """How many CPUs this process may use: the least of the machine, the affinity mask and the cgroup's quota.
 
 ONNX Runtime sizes its pool to the host and knows no quota; in a container with two of a host's 64 cores that means 64
-threads on two cores (microsoft/onnxruntime#29510). So the number is worked out here and given to it.
+threads on two cores. So the number is worked out here and given to it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ file that serving reads, so equal revisions mean equal answers.
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
@@ -100,6 +101,22 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file, in lower-case hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_labels(manifest: ModelManifest) -> list[str]:
+    """The model's labels, in the order of its scores.
+
+    Raises:
+        ManifestError: the file cannot be read or is no list of strings.
+    """
+    path = manifest.path(manifest.labels.file)
+    try:
+        labels = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"{path}: {error}") from error
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ManifestError(f"{path}: must be a list of strings, one a label")
+    return labels
 
 
 def load_manifest(models_dir: Path, name: str) -> ModelManifest:

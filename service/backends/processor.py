@@ -56,7 +56,9 @@ class ViltProcessor:
             if config.get(switch, True) is not True:
                 raise ValueError(f"{path.name}: {switch} must be true")
         size = config.get("size", {"shortest_edge": 384})
-        shortest = size["shortest_edge"] if isinstance(size, dict) else size
+        shortest = size.get("shortest_edge") if isinstance(size, dict) else size
+        if not isinstance(shortest, int) or shortest < 1:
+            raise ValueError(f"{path.name}: size.shortest_edge must be a positive whole number")
         mean, std = (tuple(float(v) for v in config.get(key, [0.5] * 3)) for key in ("image_mean", "image_std"))
         if len(mean) != 3 or len(std) != 3 or not all(std):
             raise ValueError(f"{path.name}: image_mean and image_std must be three numbers, image_std without zero")
@@ -64,7 +66,7 @@ class ViltProcessor:
         if resample not in _RESAMPLING:
             raise ValueError(f"{path.name}: resample {resample} is not known")
         return cls(
-            shortest_edge=int(shortest),
+            shortest_edge=shortest,
             size_divisor=int(config.get("size_divisor", 32)),
             mean=mean,
             std=std,

@@ -32,7 +32,7 @@ def open_session(path: Path, *, device: Device, device_id: int, threads: int) ->
     # Spinning threads burn the quota that decoding needs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if device == "cpu":
-        providers: list[Any] = [("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})]
+        providers: list[Any] = ["CPUExecutionProvider"]
     else:
         if "CUDAExecutionProvider" not in ort.get_available_providers():
             raise SettingsError(

@@ -14,7 +14,7 @@ import httpx
 from service.api.replies import answer_reply
 from service.cli.options import settings_options
 from service.errors import Code, VQAError
-from service.gateway import Ask, Picture
+from service.gateway import Picture, Question
 from service.gateway.build import build_gateway
 from service.settings import load_settings
 from service.telemetry.metrics import Metrics
@@ -27,7 +27,7 @@ from service.telemetry.metrics import Metrics
 @click.option("--answer-set", help="A named set instead: yes-no, numbers, colors or open.")
 @click.option("--max-risk", type=float, help="Abstain where the risk of a wrong answer may exceed this.")
 @click.option("--top-k", type=click.IntRange(1, 100), default=5, show_default=True, help="Most candidates.")
-@click.option("--server", metavar="URL", help="Ask this server instead of loading the model here.")
+@click.option("--server", metavar="URL", help="Question this server instead of loading the model here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole reply as JSON.")
 @settings_options("classifier", "models_dir", "policy")
 def ask(
@@ -41,7 +41,7 @@ def ask(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Ask QUESTION about the picture in the file IMAGE (`-` reads standard input)."""
+    """Question QUESTION about the picture in the file IMAGE (`-` reads standard input)."""
     try:
         data = sys.stdin.buffer.read() if str(image) == "-" else image.read_bytes()
     except OSError as error:
@@ -69,7 +69,7 @@ def _ask_here(data: bytes, question: str, options: dict[str, Any], flags: dict[s
             raise click.ClickException(str(group.exceptions[0])) from group
         try:
             choices = options.pop("choices", None)
-            asked = Ask(question, choices=None if choices is None else tuple(choices), **options)
+            asked = Question(question, choices=None if choices is None else tuple(choices), **options)
             reply = await gateway.answer(Picture(lambda: data), asked)
             return answer_reply(reply, "local").model_dump()
         finally:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from service.backends import ManifestError, ModelManifest, list_models, load_manifest
+from service.backends import ModelManifest, list_models, load_manifest, read_labels
 from service.backends.classifier import ViltClassifier
 from service.cli.options import settings_options
 from service.settings import load_settings
@@ -50,7 +49,7 @@ def show(name: str, as_json: bool, **flags: Any) -> None:
         "license": manifest.model.license,
         "scores": manifest.scores.kind,
         "max_tokens": manifest.tokenizer.max_tokens,
-        "labels": _labels(manifest),
+        "labels": read_labels(manifest),
         "files": manifest.files,
     }
     if as_json:
@@ -107,11 +106,3 @@ def _summary(manifest: ModelManifest) -> dict[str, Any]:
         "demo": manifest.model.demo,
         "description": manifest.model.description,
     }
-
-
-def _labels(manifest: ModelManifest) -> list[str]:
-    path: Path = manifest.path(manifest.labels.file)
-    try:
-        return [str(label) for label in json.loads(path.read_text("utf-8"))]
-    except (OSError, ValueError) as error:
-        raise ManifestError(f"{path}: {error}") from error

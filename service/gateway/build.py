@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from service.backends import Backend, load_manifest
+from service.backends import Backend, ManifestError, load_manifest
 from service.backends.classifier import ViltClassifier
 from service.backends.cpus import available_cpus
+from service.errors import SettingsError
 from service.gateway.gateway import Gateway
+from service.gateway.router import Router
 from service.images import DecodePool
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -16,20 +18,28 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
 
     Raises:
         ManifestError: the model that the settings name is not there or cannot be used.
+        SettingsError: no backend that is configured can serve the default policy.
     """
+    manifest = load_manifest(settings.models_dir, settings.classifier)
+    if manifest.model.kind != "classifier":
+        raise ManifestError(f"{manifest.folder}: a {manifest.model.kind} cannot be served as the classifier")
     cpus = available_cpus()
     threads = min(settings.threads or cpus, cpus)
     decoder = DecodePool(settings.decode_threads or threads)
     classifier = ViltClassifier(
-        load_manifest(settings.models_dir, settings.classifier),
+        manifest,
         device=settings.device,
         device_id=settings.device_id,
         threads=threads,
         max_batch=settings.max_batch_size,
         observe_batch=metrics.batch_size.labels("classifier").observe,
     )
+    backends: dict[str, Backend] = {classifier.name: classifier}
+    if Router(backends, settings.policy).default_backend() is None:
+        raise SettingsError(
+            f"setting policy (VQA_POLICY): {settings.policy!r} needs a generator, and none is configured; use auto"
+        )
     metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
     metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
     metrics.backend_threads.labels("classifier").set(threads)
-    backends: dict[str, Backend] = {classifier.name: classifier}
     return Gateway(settings, backends, decoder, metrics)

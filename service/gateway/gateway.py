@@ -7,7 +7,8 @@ import dataclasses
 import hashlib
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,9 +16,9 @@ from service.answers import finish
 from service.backends import Backend, Health, State
 from service.errors import Code, VQAError
 from service.gateway.admission import Admission
-from service.gateway.question import Ask, Picture, clean_question
+from service.gateway.question import Picture, Question, clean_text
 from service.gateway.reply import ImageFacts, Reply, StageTimes
-from service.gateway.router import Plan, Router
+from service.gateway.router import AnswerSets, Plan, Router
 from service.images import DecodePool, ImageLimits, decode_image
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -26,13 +27,24 @@ log = logging.getLogger(__name__)
 
 Outcome = Reply | VQAError
 
+# Building a set takes some 10 µs a choice; more than this many would be felt by everybody else on the event loop.
+_MANY_CHOICES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A question with its cleaned text and the way it goes."""
+
+    question: Question
+    plan: Plan
+
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A decoded picture as each backend wants it, and what the decoding cost, in seconds."""
+    """A decoded picture as each backend wants it (or why it could not be had), and what that cost, in seconds."""
 
     facts: ImageFacts
-    by_backend: Mapping[str, object]
+    by_backend: Mapping[str, object | VQAError]
     decode_queue_s: float
     decode_s: float
 
@@ -57,25 +69,42 @@ class Gateway:
         self._router = Router(backends, settings.policy)
         self._admission = Admission(settings.max_in_flight, metrics.in_flight.set)
         self._limits = ImageLimits(max_bytes=settings.max_image_bytes, max_pixels=settings.max_image_pixels)
-        self.draining = False
+        self._draining = False
 
     @property
     def backends(self) -> Mapping[str, Backend]:
         """The backends by name."""
         return self._backends
 
+    @property
+    def draining(self) -> bool:
+        """Whether the service is shutting down."""
+        return self._draining
+
     def ready(self) -> bool:
-        """Whether a question that names no policy would be answered now."""
-        return not self.draining and self._router.can_answer()
+        """Whether a question that names no policy and no choices would be answered now."""
+        return not self._draining and self._router.can_answer()
+
+    def drain(self) -> None:
+        """Take no further requests; those that have begun are finished."""
+        self._draining = True
 
     def check_accepting(self) -> None:
-        """Called when a request begins; those that began before the service drains are finished.
+        """Called when a request begins.
 
         Raises:
             VQAError: `draining`.
         """
-        if self.draining:
+        if self._draining:
             raise VQAError(Code.DRAINING, "The service is shutting down. Ask another replica.", retry_after_s=1)
+
+    def check_options(self, question: Question) -> None:
+        """Refuse options that no question could be asked with; the text is not looked at.
+
+        Raises:
+            VQAError: as `Router.plan`.
+        """
+        self._router.plan(question, AnswerSets())
 
     def health(self) -> dict[str, Health]:
         """The state of each backend."""
@@ -88,77 +117,94 @@ class Gateway:
             ExceptionGroup: no backend came up.
         """
         results = await asyncio.gather(*(b.start() for b in self._backends.values()), return_exceptions=True)
-        failures = [error for error in results if isinstance(error, Exception)]
+        failures: list[Exception] = []
         for backend, error in zip(self._backends.values(), results, strict=True):
-            if isinstance(error, BaseException):
-                log.error("the %s did not start: %s", backend.name, error)
             self._metrics.backend_up.labels(backend.name).set_function(partial(_is_ready, backend))
+            if isinstance(error, Exception):
+                log.error("the %s did not start: %s: %s", backend.name, type(error).__name__, error)
+                failures.append(error)
+                continue
             info = backend.info
-            labels = (backend.name, info.name, info.revision, info.calibration or "none")
-            self._metrics.model_info.labels(*labels).set(1)
+            self._metrics.model_info.labels(backend.name, info.name, info.revision, info.calibration or "none").set(1)
         if len(failures) == len(self._backends):
             raise ExceptionGroup("no backend started", failures)
 
     async def stop(self) -> None:
         """Stop the backends and the decoders."""
-        self.draining = True
+        self.drain()
         await asyncio.gather(*(backend.stop() for backend in self._backends.values()))
-        self._decoder.shutdown()
+        await asyncio.to_thread(self._decoder.shutdown)
 
-    async def answer(self, picture: Picture, ask: Ask, timeout_ms: int | None = None) -> Reply:
+    async def answer(self, picture: Picture, question: Question | VQAError, timeout_ms: int | None = None) -> Reply:
         """Answer one question.
 
         Raises:
             VQAError: whatever a caller must be told.
         """
-        [outcome] = await self.answer_all(picture, [ask], timeout_ms)
+        [outcome] = await self.answer_all(picture, [question], timeout_ms)
         if isinstance(outcome, VQAError):
             raise outcome
         return outcome
 
     async def answer_all(
-        self, picture: Picture, asks: Sequence[Ask | VQAError], timeout_ms: int | None = None
+        self, picture: Picture, questions: Sequence[Question | VQAError], timeout_ms: int | None = None
     ) -> list[Outcome]:
         """Answer many questions about one picture, decoded once.
 
         Args:
             picture: where its bytes come from.
-            asks: the questions; one that the door has refused already keeps its place as its error.
-            timeout_ms: deadline of all together; None takes the default.
+            questions: one that the door has refused already keeps its place as its error.
+            timeout_ms: deadline of all together, from now; None takes the default.
 
         Returns:
-            A reply or an error for each question, in order: a bad question does not spoil its neighbours.
+            A reply or an error for each question, in order: a bad question, or a late one, does not spoil its
+            neighbours.
 
         Raises:
-            VQAError: what concerns all of them: the picture, the deadline, the service's state.
+            VQAError: what concerns all of them: the picture, the service's state, the deadline while decoding.
         """
-        started = time.perf_counter()
-        seconds = self._timeout_s(timeout_ms)
         try:
-            with self._admission.permits(len(asks)):
-                outcomes = await _within(seconds, self._answer_all(picture, asks, started))
+            timeout_ms = self._timeout_ms(timeout_ms)
+            with self._admission.permits(len(questions)):
+                outcomes = await self._answer_all(picture, questions, timeout_ms)
         except VQAError as error:
-            self._count(error, len(asks))
+            self._count_error(error.code, len(questions))
             raise
         except asyncio.CancelledError:
-            self._metrics.questions.labels("none", Code.CLIENT_CLOSED_REQUEST.value).inc(len(asks))
+            code = Code.DRAINING if self._draining else Code.CLIENT_CLOSED_REQUEST
+            self._count_error(code, len(questions))
             raise
-        for outcome in outcomes:
-            self._count(outcome, 1)
+        except Exception:
+            self._count_error(Code.INTERNAL_ERROR, len(questions))
+            raise
+        if all(isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED for o in outcomes):
+            assert isinstance(outcomes[0], VQAError)
+            raise outcomes[0]
         return outcomes
 
-    async def _answer_all(self, picture: Picture, asks: Sequence[Ask | VQAError], started: float) -> list[Outcome]:
-        plans = [ask if isinstance(ask, VQAError) else self._plan(ask) for ask in asks]
-        wanted = {plan.backend.name: plan.backend for _, plan in _good(plans)}
-        if not wanted:
-            return [plan for plan in plans if isinstance(plan, VQAError)]
-        prepared = await self._prepare(picture, list(wanted.values()))
-        return await asyncio.gather(*(self._ask(prepared, plan, started) for plan in plans))
+    async def _answer_all(
+        self, picture: Picture, questions: Sequence[Question | VQAError], timeout_ms: int
+    ) -> list[Outcome]:
+        started = time.perf_counter()
+        deadline = _Deadline(asyncio.get_running_loop().time() + timeout_ms / 1000, timeout_ms)
+        async with deadline.applied():
+            plans = await self._plan_all(questions)
+            wanted = {p.plan.backend.name: p.plan.backend for p in plans if isinstance(p, _Planned)}
+            prepared = await self._prepare(picture, list(wanted.values())) if wanted else None
+        return await asyncio.gather(*(self._outcome(prepared, plan, started, deadline) for plan in plans))
 
-    def _plan(self, ask: Ask) -> tuple[Ask, Plan] | VQAError:
+    async def _plan_all(self, questions: Sequence[Question | VQAError]) -> list[_Planned | VQAError]:
+        def work() -> list[_Planned | VQAError]:
+            sets = AnswerSets()
+            return [q if isinstance(q, VQAError) else self._plan(q, sets) for q in questions]
+
+        choices = sum(len(q.choices) for q in questions if isinstance(q, Question) and q.choices)
+        return await self._decoder.run(work) if choices > _MANY_CHOICES else work()
+
+    def _plan(self, question: Question, sets: AnswerSets) -> _Planned | VQAError:
         try:
-            question = clean_question(ask.question, self._settings.max_question_chars)
-            return dataclasses.replace(ask, question=question), self._router.plan(ask)
+            text = clean_text(question.text, self._settings.max_question_chars)
+            return _Planned(dataclasses.replace(question, text=text), self._router.plan(question, sets))
         except VQAError as error:
             return error
 
@@ -169,7 +215,13 @@ class Gateway:
             begun = time.perf_counter()
             data = picture.load()
             image = decode_image(data, limits=self._limits)
-            by_backend = {backend.name: backend.prepare(image) for backend in backends}
+            by_backend: dict[str, object | VQAError] = {}
+            for backend in backends:
+                try:
+                    by_backend[backend.name] = backend.prepare(image)
+                except Exception:
+                    log.exception("the %s could not prepare a picture", backend.name)
+                    by_backend[backend.name] = _backend_failed(backend)
             facts = ImageFacts(hashlib.sha256(data).hexdigest(), image.width, image.height)
             return _Prepared(facts, by_backend, begun - asked, time.perf_counter() - begun)
 
@@ -181,19 +233,36 @@ class Gateway:
         self._metrics.stage_seconds.labels("decode").observe(prepared.decode_s)
         return prepared
 
-    async def _ask(self, prepared: _Prepared, plan: tuple[Ask, Plan] | VQAError, started: float) -> Outcome:
-        if isinstance(plan, VQAError):
+    async def _outcome(
+        self, prepared: _Prepared | None, plan: _Planned | VQAError, started: float, deadline: _Deadline
+    ) -> Outcome:
+        """One question's reply or error, counted."""
+        if isinstance(plan, VQAError) or prepared is None:
+            assert isinstance(plan, VQAError)
+            self._count_error(plan.code)
             return plan
-        ask, way = plan
+        backend = plan.plan.backend
         try:
-            scored = await way.backend.ask(prepared.by_backend[way.backend.name], ask.question, way.answer_set)
-            finishing = time.perf_counter()
-            verdict = finish(scored.posterior, way.backend.calibration, top_k=ask.top_k, max_risk=ask.max_risk)
+            async with deadline.applied():
+                reply = await self._ask(prepared, plan, started)
         except VQAError as error:
+            self._count_error(error.code, backend=backend.name)
             return error
         except Exception:
-            log.exception("the %s failed", way.backend.name)
-            return VQAError(Code.BACKEND_FAILED, f"The {way.backend.name} failed on this question.")
+            log.exception("the %s failed", backend.name)
+            self._count_error(Code.BACKEND_FAILED, backend=backend.name)
+            return _backend_failed(backend)
+        self._count_reply(reply)
+        return reply
+
+    async def _ask(self, prepared: _Prepared, planned: _Planned, started: float) -> Reply:
+        question, plan = planned.question, planned.plan
+        picture = prepared.by_backend[plan.backend.name]
+        if isinstance(picture, VQAError):
+            raise picture
+        scored = await plan.backend.ask(picture, question.text, plan.answer_set)
+        finishing = time.perf_counter()
+        verdict = finish(scored.posterior, plan.backend.calibration, top_k=question.top_k, max_risk=question.max_risk)
         now = time.perf_counter()
         stages = self._metrics.stage_seconds
         stages.labels("queue").observe(scored.queue_s)
@@ -202,55 +271,61 @@ class Gateway:
         times = StageTimes(
             prepared.decode_queue_s, prepared.decode_s, scored.queue_s, scored.inference_s, now - started
         )
-        return Reply(verdict, way.route, way.backend.info, prepared.facts, way.warnings + scored.warnings, times)
+        warnings = plan.warnings + scored.warnings
+        return Reply(verdict, plan.route, plan.backend.info, prepared.facts, warnings, times)
 
-    def _timeout_s(self, timeout_ms: int | None) -> float:
-        if timeout_ms is None:
-            return self._settings.default_timeout_ms / 1000
-        if timeout_ms > self._settings.max_timeout_ms:
-            raise VQAError(
-                Code.INVALID_FIELD,
-                f"The longest deadline is {self._settings.max_timeout_ms} ms.",
-                field="timeout_ms",
-                extra={"limit": self._settings.max_timeout_ms},
-            )
-        return timeout_ms / 1000
+    def _timeout_ms(self, wanted: int | None) -> int:
+        if wanted is None:
+            return self._settings.default_timeout_ms
+        limit = self._settings.max_timeout_ms
+        if wanted > limit:
+            detail = f"The longest deadline is {limit} ms."
+            raise VQAError(Code.INVALID_FIELD, detail, field="timeout_ms", extra={"limit": limit})
+        return wanted
 
-    def _count(self, outcome: Outcome, questions: int) -> None:
-        if isinstance(outcome, VQAError):
-            self._metrics.questions.labels("none", outcome.code.value).inc(questions)
-            return
-        verdict, backend = outcome.verdict, outcome.route.backend
-        said = "abstained" if verdict.abstained else "unanswerable" if verdict.answerable is False else "answered"
-        self._metrics.questions.labels(backend, said).inc()
+    def _count_error(self, code: Code, questions: int = 1, *, backend: str = "none") -> None:
+        self._metrics.questions.labels(backend, code.value).inc(questions)
+
+    def _count_reply(self, reply: Reply) -> None:
+        verdict, backend = reply.verdict, reply.route.backend
+        outcome = "abstained" if verdict.abstained else "unanswerable" if verdict.answerable is False else "answered"
+        self._metrics.questions.labels(backend, outcome).inc()
         flag = {True: "true", False: "false", None: "unknown"}[verdict.answerable]
         self._metrics.answerable.labels(backend, flag).inc()
         if verdict.confidence is not None:
             self._metrics.confidence.labels(backend).observe(verdict.confidence)
 
 
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    """A moment on the event loop's clock, in seconds, and the milliseconds that led to it."""
+
+    at: float
+    timeout_ms: int
+
+    @asynccontextmanager
+    async def applied(self) -> AsyncIterator[None]:
+        """Stop the block when the moment comes.
+
+        Raises:
+            VQAError: `deadline_exceeded`; a `TimeoutError` of the block's own stays what it is.
+        """
+        try:
+            async with asyncio.timeout_at(self.at) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise VQAError(
+                Code.DEADLINE_EXCEEDED,
+                f"There was no answer within {self.timeout_ms} ms.",
+                extra={"timeout_ms": self.timeout_ms},
+            ) from None
+
+
+def _backend_failed(backend: Backend) -> VQAError:
+    return VQAError(Code.BACKEND_FAILED, f"The {backend.name} failed on this question.")
+
+
 def _is_ready(backend: Backend) -> float:
     return float(backend.health().state is State.READY)
-
-
-def _good(plans: Sequence[tuple[Ask, Plan] | VQAError]) -> list[tuple[Ask, Plan]]:
-    return [plan for plan in plans if not isinstance(plan, VQAError)]
-
-
-async def _within(seconds: float, work: Coroutine[None, None, list[Outcome]]) -> list[Outcome]:
-    """Await `work`, no longer than `seconds`.
-
-    Raises:
-        VQAError: `deadline_exceeded`.
-    """
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await work
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise VQAError(
-            Code.DEADLINE_EXCEEDED,
-            f"The question was not answered within {seconds * 1000:.0f} ms.",
-            extra={"timeout_ms": round(seconds * 1000)},
-        ) from None

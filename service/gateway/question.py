@@ -1,16 +1,13 @@
-"""What a caller asks: the question's text, its options, and where the picture's bytes come from."""
+"""What a caller questions: the question's text, its options, and where the picture's bytes come from."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from service.errors import Code, VQAError
-
-Policy = Literal["auto", "classifier", "generator", "cascade"]
-Priority = Literal["interactive", "batch"]
+from service.settings import Policy, Priority
 
 DEFAULT_TOP_K = 5
 MAX_TOP_K = 100
@@ -34,10 +31,10 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One question with its options, as the contract of `POST /answer` has them."""
+class Question:
+    """One question with its options, as the contract of `POST /answer` has them; None leaves it to the server."""
 
-    question: str
+    text: str
     choices: tuple[str, ...] | None = None
     answer_set: str | None = None
     policy: Policy | None = None
@@ -47,7 +44,7 @@ class Ask:
     priority: Priority = "interactive"
 
 
-def clean_question(text: str, max_chars: int) -> str:
+def clean_text(text: str, max_chars: int) -> str:
     """A question's text with runs of white space made one blank.
 
     Raises:

@@ -9,11 +9,15 @@ from typing import Final, Literal
 from service.answers import AnswerSet, check_max_risk
 from service.backends import Backend, Notice, State
 from service.errors import Code, VQAError
-from service.gateway.question import Ask, Policy
+from service.gateway.question import Question
 from service.gateway.reply import Route
+from service.settings import Policy
 
 OPEN_SET: Final = "open"
 _SHOWN = 5
+
+Wanted = AnswerSet | Literal["open"] | None
+"""The answers that a caller allows: a set, any at all, or (None) what the backend has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,35 @@ class Plan:
     warnings: tuple[Notice, ...] = ()
 
 
+class AnswerSets:
+    """The answer sets of one request: questions that allow the same answers share one, refused ones too."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[tuple[str, ...] | None, str | None], Wanted | VQAError] = {}
+
+    def of(self, question: Question) -> Wanted:
+        """What a question's `choices` and `answer_set` allow.
+
+        Raises:
+            VQAError: they cannot be used, or both are given.
+        """
+        key = question.choices, question.answer_set
+        if key not in self._made:
+            try:
+                self._made[key] = _wanted(question)
+            except VQAError as error:
+                self._made[key] = error
+        made = self._made[key]
+        if isinstance(made, VQAError):
+            raise made
+        return made
+
+
 class Router:
     """Applies the policy table to the backends that are configured.
 
     Args:
-        backends: by name, `classifier` and `generator`; at least one.
+        backends: by name, `classifier` and `generator`.
         default_policy: the policy of a question that names none.
     """
 
@@ -38,98 +66,118 @@ class Router:
         self._backends = backends
         self._default_policy = default_policy
 
-    def can_answer(self) -> bool:
-        """Whether a backend that the default policy can use is ready."""
-        usable = list(self._backends.values())
-        if self._default_policy in self._backends:
-            usable = [self._backends[self._default_policy]]
-        return any(backend.health().state is State.READY for backend in usable)
+    def default_backend(self) -> Backend | None:
+        """Who answers a question that names no policy and no choices; None where nobody can."""
+        classifier, generator = self._backends.get("classifier"), self._backends.get("generator")
+        by_policy = {"auto": classifier or generator, "classifier": classifier, "generator": generator}
+        return by_policy.get(self._default_policy)
 
-    def plan(self, ask: Ask) -> Plan:
+    def can_answer(self) -> bool:
+        """Whether that backend is ready."""
+        backend = self.default_backend()
+        return backend is not None and backend.health().state is State.READY
+
+    def plan(self, question: Question, sets: AnswerSets) -> Plan:
         """Decide about one question.
 
         Raises:
-            VQAError: the options contradict one another, name what is not served, or need a backend that is not there.
+            VQAError: its options contradict one another, name what is not served, or need a backend that is not there.
         """
-        policy = ask.policy or self._default_policy
-        named = self._named_backend(ask)
-        wanted = _caller_set(ask)
+        wanted = sets.of(question)
+        named = self._named_backend(question)
+        policy = question.policy or ("auto" if named else self._default_policy)
+        if policy == "cascade":
+            raise self._no_generator("policy", "the policy 'cascade' needs one")
+        if named and policy not in ("auto", named.name):
+            detail = f"The model {named.info.name} is a {named.name}, and the policy asks for the {policy}."
+            raise VQAError(Code.INVALID_FIELD, detail, field="model")
+        if policy == "generator" or (named and named.name == "generator"):
+            return self._generator_plan(question, policy, wanted, "policy", "it was asked for")
         if wanted == OPEN_SET:
-            return self._generator_plan(ask, policy, None, "answer_set", "open answers need one")
-        if policy in ("generator", "cascade"):
-            return self._generator_plan(ask, policy, wanted, "policy", f"the policy {policy!r} needs one")
-        classifier = named or self._backends.get("classifier")
+            if policy == "classifier" or named:
+                detail = "The classifier has a fixed vocabulary; open answers need the policy 'auto' or 'generator'."
+                raise VQAError(Code.INVALID_FIELD, detail, field="answer_set")
+            return self._generator_plan(question, policy, wanted, "answer_set", "open answers need one")
+        classifier = self._backends.get("classifier")
+        if classifier is None and policy == "auto":
+            return self._generator_plan(question, policy, wanted, "policy", "no classifier is configured")
         if classifier is None:
             raise VQAError(Code.CLASSIFIER_UNAVAILABLE, "No classifier is configured on this server.", field="policy")
+        return self._classifier_plan(question, policy, wanted, classifier, strict=policy == "classifier" or bool(named))
+
+    def _classifier_plan(
+        self, question: Question, policy: Policy, wanted: AnswerSet | None, classifier: Backend, *, strict: bool
+    ) -> Plan:
+        """The classifier's plan; where it cannot give all answers and need not answer, the generator's."""
         if wanted is None:
-            route = Route(policy, classifier.name, _default_reason(policy))
-            return self._checked(Plan(classifier, classifier.default_set, route), ask)
+            why = "the classifier was asked for" if strict else "no choices were given; the classifier is the default"
+            return _checked(Plan(classifier, classifier.default_set, Route(policy, classifier.name, why)), question)
         missing = classifier.missing(wanted)
         if not missing:
             route = Route(policy, classifier.name, "the classifier knows every answer allowed")
-            return self._checked(Plan(classifier, wanted, route), ask)
-        if ask.choices is None and len(missing) < len(wanted) - 1:
-            return self._checked(_partial_plan(classifier, wanted, missing, policy), ask)
+            return _checked(Plan(classifier, wanted, route), question)
+        own_choices = question.choices is not None
+        knows_some = len(missing) < len(wanted) - 1
+        if not own_choices and knows_some and (strict or "generator" not in self._backends):
+            return _checked(_partial_plan(classifier, wanted, missing, policy), question)
         shown = ", ".join(repr(wanted.spellings[i]) for i in missing[:_SHOWN]) + (
             ", …" if len(missing) > _SHOWN else ""
         )
-        field = "answer_set" if ask.choices is None else "choices"
-        if policy == "auto" and named is None:
-            return self._generator_plan(ask, policy, wanted, field, f"the classifier does not know {shown}")
+        if not strict:
+            why = f"the classifier does not know {shown}"
+            return self._generator_plan(question, policy, wanted, "choices" if own_choices else "answer_set", why)
         raise VQAError(
             Code.CHOICES_OUTSIDE_VOCABULARY,
             f"The classifier does not know {shown}. Leave them out, or use a policy that may use a generator.",
-            field=f"choices[{missing[0]}]" if ask.choices is not None else field,
+            field=f"choices[{missing[0]}]" if own_choices else "answer_set",
         )
 
-    def _named_backend(self, ask: Ask) -> Backend | None:
+    def _named_backend(self, question: Question) -> Backend | None:
         """The backend whose model the caller named."""
-        if ask.model is None:
+        if question.model is None:
             return None
         for backend in self._backends.values():
-            if backend.info.name == ask.model:
+            if backend.info.name == question.model:
                 return backend
         served = ", ".join(backend.info.name for backend in self._backends.values())
         raise VQAError(Code.UNKNOWN_MODEL, f"No model of this name is served. Served: {served}.", field="model")
 
-    def _generator_plan(self, ask: Ask, policy: Policy, wanted: AnswerSet | None, field: str, why: str) -> Plan:
+    def _generator_plan(self, question: Question, policy: Policy, wanted: Wanted, field: str, why: str) -> Plan:
         generator = self._backends.get("generator")
         if generator is None:
-            raise VQAError(
-                Code.GENERATOR_UNAVAILABLE,
-                f"No generator is configured on this server, and {why}. Use the policy 'auto' or 'classifier' with "
-                "choices that the classifier knows, or none.",
-                field=field,
-            )
-        route = Route(policy, generator.name, why)
-        return self._checked(Plan(generator, wanted or generator.default_set, route), ask)
+            raise self._no_generator(field, f"the policy {policy!r} needs one" if policy == "generator" else why)
+        answer_set = wanted if isinstance(wanted, AnswerSet) else generator.default_set
+        return _checked(Plan(generator, answer_set, Route(policy, generator.name, why)), question)
 
-    def _checked(self, plan: Plan, ask: Ask) -> Plan:
-        """The plan, once its backend is up and can keep the promises that the caller asks for."""
-        health = plan.backend.health()
-        if health.state is not State.READY:
-            raise VQAError(Code.NOT_READY, f"The {plan.backend.name} is {health.state.value}.", retry_after_s=2)
-        check_max_risk(ask.max_risk, plan.backend.calibration, plan.backend.score_kind)
-        return plan
+    @staticmethod
+    def _no_generator(field: str, why: str) -> VQAError:
+        return VQAError(
+            Code.GENERATOR_UNAVAILABLE,
+            f"No generator is configured on this server, and {why}. Use the policy 'auto' or 'classifier' with choices "
+            "that the classifier knows, or with none.",
+            field=field,
+        )
 
 
-def _caller_set(ask: Ask) -> AnswerSet | Literal["open"] | None:
-    """The answers that the caller allows; `OPEN_SET` for any; None where the caller leaves it to the backend."""
-    if ask.choices is not None and ask.answer_set is not None:
+def _checked(plan: Plan, question: Question) -> Plan:
+    """The plan, once its backend is up and can keep the promises that the caller asks for."""
+    health = plan.backend.health()
+    if health.state is not State.READY:
+        raise VQAError(Code.NOT_READY, f"The {plan.backend.name} is {health.state.value}.", retry_after_s=2)
+    check_max_risk(question.max_risk, plan.backend.calibration, plan.backend.score_kind)
+    return plan
+
+
+def _wanted(question: Question) -> Wanted:
+    if question.choices is not None and question.answer_set is not None:
         raise VQAError(Code.INVALID_FIELD, "Give choices or answer_set, not both.", field="answer_set")
-    if ask.choices is not None:
-        return AnswerSet.from_choices(ask.choices)
-    if ask.answer_set is None:
+    if question.choices is not None:
+        return AnswerSet.from_choices(question.choices)
+    if question.answer_set is None:
         return None
-    if ask.answer_set == OPEN_SET:
+    if question.answer_set == OPEN_SET:
         return OPEN_SET
-    return AnswerSet.named(ask.answer_set)
-
-
-def _default_reason(policy: Policy) -> str:
-    if policy == "classifier":
-        return "the policy asks for the classifier"
-    return "no choices were given, and the classifier is the only backend"
+    return AnswerSet.named(question.answer_set)
 
 
 def _partial_plan(classifier: Backend, wanted: AnswerSet, missing: list[int], policy: Policy) -> Plan:
@@ -137,10 +185,10 @@ def _partial_plan(classifier: Backend, wanted: AnswerSet, missing: list[int], po
 
     A caller's own choices are never treated so: the one that is left out could be the right one.
     """
-    named = [i for i in range(len(wanted)) if i != wanted.unanswerable]
+    named = len(wanted) - 1  # beside "unanswerable"
     warning = Notice(
         "answer_set_reduced",
-        f"The model knows {len(named) - len(missing)} of the {len(named)} answers of the set {wanted.name!r}.",
+        f"The model knows {named - len(missing)} of the {named} answers of the set {wanted.name!r}.",
     )
     route = Route(policy, classifier.name, "the classifier knows a part of the named answer set")
     return Plan(classifier, wanted, route, (warning,))

@@ -14,7 +14,8 @@ refusal. Its policies:
 | colour | an ICC profile is converted to sRGB (perceptual intent); a damaged, misplaced or over 4 MiB large one is ignored. Pictures without one are taken for sRGB; gamma and CICP tags are not interpreted |
 | CMYK | by its profile, else by plain ink arithmetic; JPEG samples are inverted where Adobe's marker says so |
 | more than 8 bits | the high byte (16-bit PNG and TIFF, 12-bit TIFF; 10- and 12-bit HEIC and AVIF by their decoders). Float TIFF: 0 is black, 1 is white, other ranges are refused, as are signed and 32-bit integers |
-| TIFF | uncompressed, LZW, deflate, PackBits, JPEG, CCITT; other compressions are refused by number |
+| TIFF | uncompressed, LZW, deflate, PackBits, JPEG, CCITT; other compressions and camera raw files are `unsupported_media_type` |
+| BMP | all uncompressed kinds; run-length data up to 4 Mi pixels |
 | metadata | dropped before a decoder sees it, but for orientation and profile; damage in it never refuses a picture |
 | disk | none is touched |
 """  # noqa: E501 - a table's rows are lines

@@ -13,7 +13,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 # A record is cut here whatever it holds: one odd exception text must not fill a disk.
 MAX_RECORD_CHARS = 4096
-_EXTRA = ("route", "method", "status", "seconds", "code", "field", "traceparent")
+_EXTRA = ("status", "seconds", "code", "traceparent")
 
 
 class _JsonFormatter(logging.Formatter):

@@ -33,6 +33,7 @@ BAD = [
     ({"image": IMAGE | {"url": "http://x"}}, 422, "invalid_field", "image"),
     ({"image": IMAGE | {"more": 1}}, 422, "unknown_field", "image.more"),
     ({"image": {"base64": 5}}, 422, "invalid_field", "image.base64"),
+    ({"image": {"base64": "http://example.org/a.png"}}, 403, "url_not_allowed", "image.base64"),
     ({"image": {"base64": ""}}, 400, "image_empty", "image.base64"),
     ({"image": {"base64": "*"}}, 422, "invalid_base64", "image.base64"),
     ({"image": "data:image/png;base64,"}, 400, "image_empty", "image"),
@@ -148,6 +149,9 @@ def post_form(running: Running, **fields: Any) -> Any:
         ({"questions": "[]"}, "questions"),
         ({"nope": "x"}, "nope"),
         ({"image_base64": "QUJD"}, "image_base64"),
+        ({"top_k": "1_0"}, "top_k"),
+        ({"max_risk": "0_1"}, "max_risk"),
+        ({"max_risk": "."}, "max_risk"),
         ({"question": b"\xff\xfe"}, "question"),
     ],
 )
@@ -224,6 +228,33 @@ def test_the_reply_is_the_contracts(served: Running) -> None:
 
 class TestManyQuestions:
     """`POST /answers`."""
+
+    @pytest.mark.parametrize(
+        ("shared", "status", "field"),
+        [
+            ({"answer_set": "nope"}, 422, "answer_set"),
+            ({"answer_set": "open"}, 501, "answer_set"),
+            ({"model": "gpt"}, 422, "model"),
+            ({"policy": "generator"}, 501, "policy"),
+            ({"choices": ["two", "2"]}, 422, "choices[1]"),
+            ({"max_risk": 3}, 422, "max_risk"),
+        ],
+    )
+    def test_a_bad_shared_option_is_the_requests(
+        self, served: Running, shared: dict[str, Any], status: int, field: str
+    ) -> None:
+        reply = served.client.post("/answers", json={"image": IMAGE, "questions": ["x?", "y?"]} | shared)
+        assert (reply.status_code, reply.json()["field"]) == (status, field)
+
+    def test_question_and_questions_contradict(self, served: Running) -> None:
+        files = [("image", ("a", drawn_circle())), ("question", (None, "x")), ("questions", (None, '["y"]'))]
+        reply = served.client.post("/answers", files=files)
+        assert (reply.status_code, reply.json()["field"]) == (422, "question")
+
+    def test_all_choices_together_are_bounded(self, served: Running) -> None:
+        questions = [{"question": "x", "choices": [f"{i} {j}" for j in range(4000)]} for i in range(5)]
+        reply = served.client.post("/answers", json={"image": IMAGE, "questions": questions})
+        assert (reply.status_code, reply.json()["field"], reply.json()["limit"]) == (422, "questions", 16384)
 
     def test_a_result_or_a_problem_for_each_in_order(self, served: Running) -> None:
         questions = [

@@ -67,12 +67,11 @@ def test_one_backend_that_fails_to_start_does_not_stop_the_other() -> None:
 
 def test_draining_refuses_new_questions_and_says_so() -> None:
     with serving({"classifier": ScriptedBackend()}) as running:
-        running.gateway.draining = True
+        running.gateway.drain()
         assert running.client.get("/readyz").json()["status"] == "draining"
         refused = ask(running)
         assert (refused.status_code, refused.json()["code"]) == (503, "draining")
         assert "Retry-After" in refused.headers
-        running.gateway.draining = False
 
 
 def test_a_passed_deadline_is_504() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Sequence
 
 import pytest
@@ -189,3 +190,62 @@ async def test_closing_fails_what_waits_and_lets_what_runs_finish() -> None:
     await closing
     with pytest.raises(VQAError):
         await batcher.submit(1, "c")
+
+
+async def test_a_run_with_too_few_results_fails_its_items_and_nothing_hangs() -> None:
+    async def run(items: Sequence[str]) -> Sequence[str]:
+        return []
+
+    batcher = Batcher(run, max_batch=8)
+    outcomes = await asyncio.wait_for(asyncio.gather(*submit(batcher, 1, "a", "b"), return_exceptions=True), 5)
+    assert all(isinstance(outcome, RuntimeError) for outcome in outcomes)
+
+
+async def test_a_cancelled_run_fails_its_items_and_the_next_are_served() -> None:
+    calls = 0
+
+    async def run(items: Sequence[str]) -> Sequence[str]:
+        nonlocal calls
+        calls += 1
+        await asyncio.sleep(0)
+        if calls == 1:
+            raise asyncio.CancelledError
+        return list(items)
+
+    batcher = Batcher(run, max_batch=1)
+    tasks = submit(batcher, 1, "a", "b", "c")
+    outcomes = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+    assert isinstance(outcomes[0], VQAError)
+    assert outcomes[0].code is Code.BACKEND_FAILED
+    assert [outcome.result for outcome in outcomes[1:]] == ["b", "c"]
+
+
+async def test_what_left_is_let_go_of_at_once() -> None:
+    """An item holds a picture's tensors; a storm of cancels must not keep them until a runner is free."""
+    run = Steps()
+    batcher = Batcher(run, max_batch=8)
+    [first] = submit(batcher, 1, "a")
+    await settle()
+    tasks = submit(batcher, 2, *"bcdef")
+    await settle()
+    for task in tasks:
+        task.cancel()
+    await settle()
+    assert batcher.waiting == 0
+    assert not batcher._queues
+    run.gates[0].set()
+    await first
+
+
+async def test_a_batch_runs_in_no_callers_context() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("caller", default="nobody")
+    seen: list[str] = []
+
+    async def run(items: Sequence[str]) -> Sequence[str]:
+        seen.append(variable.get())
+        return list(items)
+
+    batcher = Batcher(run, max_batch=8)
+    variable.set("somebody")
+    await batcher.submit(1, "a")
+    assert seen == ["nobody"]

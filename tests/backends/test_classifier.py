@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import shutil
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import numpy as np
@@ -126,8 +128,46 @@ async def test_a_folder_that_is_not_what_its_manifest_says_is_not_served(tmp_pat
     with pytest.raises(ManifestError, match=r"tokenizer\.json"):
         await classifier.start()
     assert classifier.health().state is State.FAILED
-    assert "tokenizer.json" in classifier.health().detail
+    assert str(tmp_path) not in classifier.health().detail, "probes need not know the server's paths"
     await classifier.stop()
+
+
+async def test_a_broken_model_is_not_ready_and_is_again_once_it_works(
+    classifier: ViltClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.backends.classifier.PROBE_EVERY_S", 0.05)
+    loaded, broken = classifier._loaded, threading.Event()
+    broken.set()
+
+    class Session:
+        def run(self, *arguments: object) -> object:
+            if broken.is_set():
+                raise RuntimeError("the device is gone")
+            return loaded.session.run(*arguments)
+
+    classifier._model = dataclasses.replace(loaded, session=Session())
+    pixels = prepared(classifier, drawn_circle())
+    with pytest.raises(RuntimeError, match="device is gone"):
+        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+    await until(lambda: classifier.health().state is State.FAILED)
+    broken.clear()
+    await until(lambda: classifier.health().state is State.READY)
+    await classifier.ask(pixels, "what color is it?", classifier.default_set)
+
+
+async def test_one_bad_question_does_not_take_the_model_out(classifier: ViltClassifier) -> None:
+    bad = np.zeros((2, 64, 64), dtype=np.float32)
+    for _ in range(5):
+        with pytest.raises(Exception, match="INVALID_ARGUMENT"):
+            await classifier.ask(bad, "what color is it?", classifier.default_set)
+        await asyncio.sleep(0.02)
+        assert classifier.health().state is State.READY
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 def test_threads_are_what_was_asked_for() -> None:

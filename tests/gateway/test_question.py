@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import Code, VQAError
-from service.gateway import clean_question
+from service.gateway import clean_text
 
 
 def code_of(text: str, limit: int = 100) -> Code:
     with pytest.raises(VQAError) as refused:
-        clean_question(text, limit)
+        clean_text(text, limit)
     assert refused.value.field == "question"
     return refused.value.code
 
@@ -30,10 +30,10 @@ def test_what_is_no_text_is_refused(text: str) -> None:
 
 
 def test_too_long() -> None:
-    assert clean_question("x" * 100, 100) == "x" * 100
+    assert clean_text("x" * 100, 100) == "x" * 100
     assert code_of("x" * 101) is Code.QUESTION_TOO_LONG
     assert code_of("x" * 1_000_000) is Code.QUESTION_TOO_LONG
-    assert clean_question("x" + " " * 250 + "y", 100) == "x y", "white space does not count"
+    assert clean_text("x" + " " * 250 + "y", 100) == "x y", "white space does not count"
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_too_long() -> None:
     [("  is\tit\n red? ", "is it red?"), ("¿qué color?", "¿qué color?"), ("👁️ ?", "👁️ ?"), ("?", "?"), ("क्या", "क्या")],
 )
 def test_text_stays_text(text: str, cleaned: str) -> None:
-    assert clean_question(text, 100) == cleaned
+    assert clean_text(text, 100) == cleaned
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_cleaned_or_refused(text: str) -> None:
     try:
-        cleaned = clean_question(text, 50)
+        cleaned = clean_text(text, 50)
     except VQAError:
         return
     assert cleaned
-    assert cleaned == clean_question(cleaned, 50)
+    assert cleaned == clean_text(cleaned, 50)
     cleaned.encode("utf-8")

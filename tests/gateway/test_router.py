@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from service.errors import Code, VQAError
-from service.gateway import Ask
-from service.gateway.router import Plan, Router
+from service.gateway import Question
+from service.gateway.router import AnswerSets, Plan, Router
 from tests.support.backends import ScriptedBackend
 
 CLASSIFIER = ScriptedBackend(("yes", "no", "2", "unanswerable"), (1, 2, 3, 0))
-GENERATOR = ScriptedBackend(("anything", "yes", "no"), (1, 2, 3), name="generator")
+GENERATOR = ScriptedBackend(("anything", "yes", "no"), (1, 2, 3), name="generator", model="scripted-generator")
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def started() -> None:
 
 def plan(generator: bool = False, default: str = "auto", **options: object) -> Plan:
     backends = {"classifier": CLASSIFIER} | ({"generator": GENERATOR} if generator else {})
-    return Router(backends, default).plan(Ask("q", **options))
+    return Router(backends, default).plan(Question("q", **options), AnswerSets())
 
 
 def refusal(**options: object) -> VQAError:
@@ -97,16 +97,66 @@ def test_a_backend_that_is_not_up_is_503() -> None:
 def test_no_classifier() -> None:
     router = Router({"generator": GENERATOR}, "auto")
     with pytest.raises(VQAError) as refused:
-        router.plan(Ask("q", policy="classifier"))
+        router.plan(Question("q", policy="classifier"), AnswerSets())
     assert (refused.value.code, refused.value.status) == (Code.CLASSIFIER_UNAVAILABLE, 501)
+    assert router.plan(Question("q"), AnswerSets()).route.backend == "generator"
 
 
-def test_ready_means_a_backend_that_the_default_policy_can_use() -> None:
-    GENERATOR.fail()
-    both = {"classifier": CLASSIFIER, "generator": GENERATOR}
-    assert Router(both, "auto").can_answer()
-    assert Router(both, "classifier").can_answer()
-    assert not Router(both, "generator").can_answer()
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"policy": "generator", "model": "scripted"}, "model"),
+        ({"policy": "classifier", "model": "scripted-generator"}, "model"),
+        ({"policy": "classifier", "answer_set": "open"}, "answer_set"),
+        ({"model": "scripted", "answer_set": "open"}, "answer_set"),
+    ],
+)
+def test_contradictions_between_policy_model_and_set(options: dict[str, object], field: str) -> None:
+    error = refusal(generator=True, **options)
+    assert (error.code, error.field) == (Code.INVALID_FIELD, field)
+
+
+def test_a_named_model_goes_before_the_default_policy() -> None:
+    way = plan(generator=True, default="classifier", model="scripted-generator")
+    assert (way.route.backend, way.route.policy) == ("generator", "auto")
+
+
+@pytest.mark.parametrize(
+    ("names", "policy", "default"),
+    [
+        (("classifier",), "auto", "classifier"),
+        (("classifier",), "classifier", "classifier"),
+        (("classifier",), "generator", None),
+        (("classifier",), "cascade", None),
+        (("generator",), "auto", "generator"),
+        (("generator",), "classifier", None),
+        (("classifier", "generator"), "auto", "classifier"),
+        (("classifier", "generator"), "generator", "generator"),
+        ((), "auto", None),
+    ],
+)
+def test_ready_means_that_a_plain_question_would_be_answered(
+    names: tuple[str, ...], policy: str, default: str | None
+) -> None:
+    """Readiness follows the same rule as the questions: what is ready is answered, what is not is refused."""
+    router = Router({name: {"classifier": CLASSIFIER, "generator": GENERATOR}[name] for name in names}, policy)
+    assert router.can_answer() == (default is not None)
+    if default is None:
+        with pytest.raises(VQAError):
+            router.plan(Question("q"), AnswerSets())
+    else:
+        assert router.plan(Question("q"), AnswerSets()).route.backend == default
+
+
+def test_not_ready_where_that_backend_has_failed() -> None:
     CLASSIFIER.fail()
-    assert not Router(both, "auto").can_answer()
-    assert not Router({}, "auto").can_answer(), "no backend at all is not ready"
+    assert not Router({"classifier": CLASSIFIER, "generator": GENERATOR}, "auto").can_answer()
+
+
+def test_questions_with_the_same_answers_share_one_set() -> None:
+    sets = AnswerSets()
+    first = sets.of(Question("q", choices=("yes", "no")))
+    assert sets.of(Question("other", choices=("yes", "no"))) is first
+    for _ in range(2):
+        with pytest.raises(VQAError, match="same answer"):
+            sets.of(Question("q", choices=("two", "2")))

@@ -30,29 +30,34 @@ class ScriptedBackend:
         logits: Sequence[float] = (4.0, -1.0, -2.0),
         *,
         name: str = "classifier",
+        model: str = "scripted",
         score_kind: str = "softmax",
         sleep_s: float = 0.0,
         error: Exception | None = None,
+        prepare_error: Exception | None = None,
         start_gate: threading.Event | None = None,
         start_error: Exception | None = None,
     ) -> None:
         self.name = name
+        self._model = model
         self._vocabulary = Vocabulary(list(labels))
         self._logits = np.asarray(logits, dtype=np.float32)
         self.score_kind = ScoreKind(score_kind)
         self._sleep_s = sleep_s
         self._error = error
+        self._prepare_error = prepare_error
         self._start_gate = start_gate
         self._start_error = start_error
         self._health = Health(State.STARTING)
         self.asked: list[str] = []
+        self.quick: set[str] = set()
         self.cancelled = 0
         self.prepared: list[DecodedImage] = []
         self.calibration = None
 
     @property
     def info(self) -> ModelInfo:
-        return ModelInfo("scripted", "0" * 16, None, demo=False)
+        return ModelInfo(self._model, "0" * 16, None, demo=False)
 
     @property
     def default_set(self) -> AnswerSet:
@@ -80,13 +85,15 @@ class ScriptedBackend:
         return self._vocabulary.covers(answer_set)
 
     def prepare(self, image: DecodedImage) -> object:
+        if self._prepare_error is not None:
+            raise self._prepare_error
         self.prepared.append(image)
         return image
 
     async def ask(self, _picture: object, question: str, answer_set: AnswerSet) -> Scored:
         self.asked.append(question)
         try:
-            await asyncio.sleep(self._sleep_s)
+            await asyncio.sleep(self._sleep_s if question not in self.quick else 0)
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
@@ -94,4 +101,4 @@ class ScriptedBackend:
             raise self._error
         projection = self._vocabulary.project(answer_set)
         posterior = Posterior.from_logits(self._logits, projection, answer_set, self.score_kind)
-        return Scored(posterior, queue_s=0.0, inference_s=self._sleep_s, batch_size=1)
+        return Scored(posterior, queue_s=0.0, inference_s=self._sleep_s)

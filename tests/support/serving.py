@@ -13,6 +13,7 @@ import httpx
 import uvicorn
 
 from service.api import create_app
+from service.api.protocol import BoundedProtocol
 from service.backends import Backend
 from service.gateway import Gateway
 from service.gateway.build import build_gateway
@@ -64,7 +65,7 @@ def serving(
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, loop="uvloop", http="httptools"))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, loop="uvloop", http=BoundedProtocol))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
