@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -76,19 +77,15 @@ def test_a_body_that_swells_is_refused_cheaply(running: Running, name: str) -> N
 def exchange(port: int, data: bytes, *, wait_s: float = 10) -> bytes:
     """Send bytes and read until the server closes or the reply is whole."""
     with socket.create_connection(("127.0.0.1", port), timeout=wait_s) as connection:
-        try:
-            connection.sendall(data)
-        except OSError:
-            pass  # the server has hung up, as it may
         received = bytearray()
-        try:
+        with suppress(OSError):  # the server may hang up before it has read all
+            connection.sendall(data)
+        with suppress(ConnectionResetError):
             while chunk := connection.recv(65536):
                 received += chunk
                 head, end, body = received.partition(b"\r\n\r\n")
                 if end and f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n":
                     break
-        except ConnectionResetError:
-            pass
         return bytes(received)
 
 
@@ -127,9 +124,8 @@ def test_the_time_for_a_head_does_not_run_while_a_body_is_sent(
 ) -> None:
     monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.3)
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
-        connection.sendall(
-            b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{"
-        )
+        head = b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+        connection.sendall(head + b"{")
         time.sleep(0.8)
         connection.sendall(b"}")
         assert connection.recv(4096).startswith(b"HTTP/1.1 422")

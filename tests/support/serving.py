@@ -61,7 +61,8 @@ def serving(
         gateway = build_gateway(settings, metrics)
     else:
         gateway = Gateway(settings, backends, DecodePool(2), metrics)
-    app = create_app(gateway, settings, metrics)
+    failed = threading.Event()
+    app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -72,7 +73,8 @@ def serving(
         with httpx.Client(base_url=url, timeout=30) as client:
             _await(lambda: server.started, "the server did not listen")
             if wait_ready:
-                _await(lambda: client.get("/readyz").status_code == 200, "the server did not become ready")
+                _await(lambda: failed.is_set() or client.get("/readyz").status_code == 200, "it did not become ready")
+                assert not failed.is_set(), "no backend started; see the log"
             yield Running(url, client, gateway, metrics, settings)
     finally:
         server.should_exit = True
