@@ -147,6 +147,7 @@ def work() -> None:
 
     from service.images import ImageError, ImageLimits, decode_image
     from tests.fuzz.seeds import seeds
+    from tests.images.memory import peak_mib
 
     limits = ImageLimits(max_pixels=MAX_PIXELS)
     for data in seeds().values():  # what every decoder takes for itself belongs to the start
@@ -155,7 +156,7 @@ def work() -> None:
         except ImageError:
             continue
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = peak_mib()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while header := sys.stdin.buffer.read(4):
@@ -173,7 +174,7 @@ def work() -> None:
                 answer["finding"] = "the decoder ran out of memory"
         except BaseException as error:  # noqa: BLE001 - that is what is looked for
             answer["finding"] = repr(error)[:300]
-        answer["growth_mib"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024
+        answer["growth_mib"] = peak_mib() - start
         if answer["growth_mib"] > GROWTH_MIB:
             answer.setdefault("finding", f"memory grew by {answer['growth_mib']:.0f} MiB")
         sys.stdout.write(json.dumps(answer) + "\n")

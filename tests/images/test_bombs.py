@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import struct
 import subprocess
 import sys
@@ -84,27 +85,28 @@ def test_the_header_alone_refuses(name: str) -> None:
     started = time.perf_counter()
     with pytest.raises(ImageError) as caught:
         decode_image(BOMBS[name])
-    assert time.perf_counter() - started < 0.2
+    assert time.perf_counter() - started < 1
     assert caught.value.code == "image_too_large"
     assert caught.value.status == 413
     assert caught.value.extra["max_pixels"] == DEFAULT_LIMITS.max_pixels
 
 
-# All in one fresh process, since memory taken earlier would hide what these take.
+# A fresh process that has only ever decoded small pictures, since memory taken before would hide what these take.
 MEASURE = """
-import resource
+import pickle, sys
 from service.images import ImageError, decode_image
-from tests.images.test_bombs import BOMBS, HOSTILE, SMALL, encoded
-for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "HEIC", "AVIF"):
-    decode_image(encoded(SMALL.convert("P") if kind == "GIF" else SMALL, kind))
-for name, file in (BOMBS | HOSTILE).items():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from tests.images.memory import peak_mib
+good, hostile = pickle.load(sys.stdin.buffer)
+for file in good:
+    decode_image(file)
+for name, file in hostile.items():
+    before = peak_mib()
     try:
         decode_image(file)
     except ImageError:
         pass
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert grown < 32, f"{name} took {grown} MiB"
+    grown = peak_mib() - before
+    assert grown < 16, f"{name} took {grown} MiB"
 print("bounded")
 """
 
@@ -122,8 +124,15 @@ HOSTILE = {
 
 
 def test_bombs_take_little_memory() -> None:
-    ran = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert ran.stdout.strip() == "bounded", ran.stderr
+    good = [encoded(SMALL, kind) for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "HEIC", "AVIF")]
+    ran = subprocess.run(
+        [sys.executable, "-c", MEASURE],
+        input=pickle.dumps((good, BOMBS | HOSTILE)),
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert ran.stdout.strip() == b"bounded", ran.stderr.decode()
 
 
 @pytest.mark.parametrize("name", ["png-text", "png-itext", "png-profile"])
@@ -260,4 +269,4 @@ def test_files_of_very_many_small_parts_are_bounded_in_time() -> None:
         started = time.perf_counter()
         with contextlib.suppress(ImageError):
             decode_image(file)
-        assert time.perf_counter() - started < 3, file[:60]
+        assert time.perf_counter() - started < 8, file[:60]

@@ -25,17 +25,18 @@ BOUNDED = [row for row in PICTURES if "max_rss_growth_mib" in row["expected"]]
 
 # A fresh process, since memory that earlier pictures took would hide what this one takes.
 MEASURE = """
-import resource, sys
+import sys
 from pathlib import Path
 from service.images import DecodedImage, ImageError, decode_image
+from tests.images.memory import peak_mib
 good, hostile = (Path(each).read_bytes() for each in sys.argv[1:])
 decode_image(good)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_mib()
 try:
     decode_image(hostile)
 except ImageError:
     pass
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(peak_mib() - before)
 """
 
 

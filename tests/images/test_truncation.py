@@ -41,6 +41,8 @@ FILES = {
     "tiff-deflate": encoded(PICTURE, "TIFF", compression="tiff_adobe_deflate"),
     "tiff-jpeg": encoded(PICTURE, "TIFF", compression="jpeg"),
     "tiff-fax": encoded(PICTURE.convert("1"), "TIFF", compression="group4"),
+    # The encoder puts four bytes behind the last directory that nothing refers to.
+    "tiff-pages": encoded(PICTURE, "TIFF", save_all=True, append_images=[TURNED])[:-4],
     "tiff-big": encoded(PICTURE, "TIFF", big_tiff=True),
     "heic": encoded(PICTURE, "HEIC", quality=60),
     "heic-alpha": encoded(ALPHA, "HEIC", quality=60),
