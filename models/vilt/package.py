@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -87,9 +88,8 @@ def write_examples(folder: Path, seed: int = 0) -> None:
 
 def assemble(run: Path, folder: Path) -> dict:
     """Write every file of the model folder but the card; returns the content of evaluation.json."""
-    folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / "checkpoint"
-    checkpoint.mkdir(exist_ok=True)
+    checkpoint.mkdir(parents=True)
     for name in ("config.json", "model.safetensors"):
         shutil.copyfile(run / "checkpoint" / name, checkpoint / name)
     shutil.copyfile(checkpoint / "config.json", folder / "config.json")
@@ -118,7 +118,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="model folder")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    print(json.dumps(assemble(arguments.run, arguments.out), indent=1))
+    # Made whole elsewhere first, so that whoever reads the folder meanwhile sees one revision or the other.
+    with tempfile.TemporaryDirectory() as scratch:
+        report = assemble(arguments.run, Path(scratch) / "model")
+        shutil.copytree(Path(scratch) / "model", arguments.out, dirs_exist_ok=True)
+    print(json.dumps(report, indent=1))
 
 
 def _flat(*rgb: int) -> Background:

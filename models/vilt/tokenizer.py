@@ -1,8 +1,14 @@
-"""A small BERT WordPiece tokenizer for English questions, in the format of Hugging Face's tokenizers."""
+"""A small BERT WordPiece tokenizer for English questions, in the format of Hugging Face's tokenizers.
+
+`python -m models.vilt.tokenizer --out tokenizer.json` trains one. The trainer breaks ties between equally frequent
+pieces at random, so that two runs differ in a few pieces: a training run starts from a given tokenizer.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -66,3 +72,17 @@ class QuestionEncoder:
             ids[k, : len(row)] = row
             mask[k, : len(row)] = 1
         return ids, mask
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="the tokenizer.json to write")
+    parser.add_argument("--seed", type=int, default=0, help="of the generator's training split; default 0")
+    arguments = parser.parse_args()
+    tokenizer = train_tokenizer(training_questions(arguments.seed))
+    tokenizer.save(str(arguments.out))
+    print(f"{arguments.out}: {tokenizer.get_vocab_size()} tokens")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from models.vilt.batches import Batches, Recipe, collate
 from models.vilt.embedding import deterministic, make_deterministic
 from models.vilt.model import fresh_model, small_config
 from models.vilt.optimizer import MuonWithAdamW, schedule
-from models.vilt.tokenizer import QuestionEncoder, train_tokenizer, training_questions
+from models.vilt.tokenizer import QuestionEncoder
 
 
 @dataclass(frozen=True)
@@ -39,25 +40,28 @@ class Settings:
     bf16: bool = True
     average: float = 0.998  # decay of the running average of the weights, which is what is kept
     evaluate_every: int = 500
-    tokenizer_pictures: int = 4000
     validation_pictures: int = 120
     drawn_pictures: int = 100
 
 
-SMOKE = Settings(
-    steps=12, evaluate_every=6, average=0.5, tokenizer_pictures=200, validation_pictures=8, drawn_pictures=8
-)
+SMOKE = Settings(steps=12, evaluate_every=6, average=0.5, validation_pictures=8, drawn_pictures=8)
+# Training a tokenizer anew breaks ties at random, so the recipe starts from the committed one.
+TOKENIZER = Path(__file__).parents[1] / "vilt-shapes" / "tokenizer.json"
 CURVE = ("step", "seconds", "questions", "learning_rate", "loss", "easy_vqa", "drawn", "kinds")
 
 
 class Run:
     """One training run in a folder: `tokenizer.json`, `curve.csv`, `checkpoint/` (averaged weights), `state.pt`."""
 
-    def __init__(self, folder: Path, settings: Settings, resume: bool) -> None:
+    def __init__(self, folder: Path, settings: Settings, resume: bool, tokenizer: Path = TOKENIZER) -> None:
+        if not resume and (folder / "state.pt").exists():
+            raise FileExistsError(f"{folder} holds a run already: go on with --resume, or give another folder")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.settings = folder, settings
-        tokenizer = self._tokenizer()
-        self.encoder = QuestionEncoder(tokenizer)
+        if not resume:
+            shutil.copyfile(tokenizer, folder / "tokenizer.json")
+        words = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.encoder = QuestionEncoder(words)
         data = easyvqa.load("train")
         train, held_out = easyvqa.held_out(len(data.pixels))
         recipe = Recipe()
@@ -67,7 +71,7 @@ class Run:
             "easy_vqa": easyvqa.official_examples(data, held_out[: settings.validation_pictures]),
             "drawn": list(draw_split(Split.VAL, settings.seed, settings.drawn_pictures, questions=6)),
         }
-        model = fresh_model(small_config(tokenizer.get_vocab_size()), settings.seed)
+        model = fresh_model(small_config(words.get_vocab_size()), settings.seed)
         self.model = make_deterministic(model)
         self.average = torch.optim.swa_utils.AveragedModel(
             model, multi_avg_fn=partial(_move_average, decay=settings.average)
@@ -85,14 +89,15 @@ class Run:
         while self.step < self.settings.steps:
             if deadline is not None and time.monotonic() > deadline:
                 break
-            self._train_step()
+            self.train_step()
             self.seconds = before + time.monotonic() - began
             if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
                 self._report()
                 self.save()
         self.save()
 
-    def _train_step(self) -> None:
+    def train_step(self) -> None:
+        """One batch, one update of the weights and of their average."""
         inputs, labels = self.batches.batch(self.step)
         with self._autocast():
             logits = self.model(**inputs).logits.float()
@@ -165,12 +170,6 @@ class Run:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds, self.loss = state["step"], state["seconds"], state["loss"]
 
-    def _tokenizer(self) -> Tokenizer:
-        path = self.folder / "tokenizer.json"
-        if not path.exists():
-            train_tokenizer(training_questions(self.settings.seed, self.settings.tokenizer_pictures)).save(str(path))
-        return Tokenizer.from_file(str(path))
-
     def _autocast(self) -> torch.autocast:
         return torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bf16)
 
@@ -190,6 +189,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--steps", type=int, default=default.steps, help=f"default {default.steps}")
     parser.add_argument("--seed", type=int, default=default.seed, help=f"default {default.seed}")
+    parser.add_argument("--tokenizer", type=Path, default=TOKENIZER, help="default: the embedded model's")
     parser.add_argument("--minutes", type=float, help="stop after so many minutes, all steps done or not")
     parser.add_argument("--threads", type=int, default=1, help="default 1")
     parser.add_argument("--resume", action="store_true", help="go on from the folder's state.pt")
@@ -197,7 +197,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     settings = SMOKE if arguments.smoke else Settings(steps=arguments.steps, seed=arguments.seed)
-    run = Run(arguments.out, settings, arguments.resume)
+    run = Run(arguments.out, settings, arguments.resume, arguments.tokenizer)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"parameters={parameters} {asdict(settings)}", flush=True)
     run.train(arguments.minutes)

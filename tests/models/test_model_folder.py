@@ -106,7 +106,7 @@ def test_calibration_parses_and_its_maps_do_not_fall() -> None:
     answerability = calibration["answerability"]
     assert answerability["kind"] == "logistic"
     assert answerability["features"] == ["unanswerable_logit", "top_logit"]
-    assert answerability["weights"][0] < 0 < answerability["weights"][1] or answerability["weights"][0] < 0
+    assert answerability["weights"][0] < 0  # the likelier "unanswerable", the less answerable
 
 
 def test_tokenizer_knows_every_ascii_character_anywhere_in_a_word() -> None:
