@@ -18,6 +18,9 @@ from models.shapes.examples import Example
 from models.shapes.questions import ANSWERS, Question
 from models.vilt.processor import output_size, preprocess
 from models.vilt.runner import ModelFolder
+from service.answers.calibration import Calibration
+from service.answers.posterior import ScoreKind
+from service.backends.manifest import read_manifest
 
 FOLDER = Path(__file__).parents[2] / "models" / "vilt-shapes"
 
@@ -107,6 +110,19 @@ def test_calibration_parses_and_its_maps_do_not_fall() -> None:
     assert answerability["kind"] == "logistic"
     assert answerability["features"] == ["unanswerable_logit", "top_logit"]
     assert answerability["weights"][0] < 0  # the likelier "unanswerable", the less answerable
+
+
+def test_serving_accepts_the_manifest_and_the_calibration() -> None:
+    """Its readers refuse unknown keys, maps that fall and files that changed."""
+    assert read_manifest(FOLDER).faults() == []
+    calibration = Calibration.load(FOLDER / "calibration.json")
+    assert calibration.confidence is not None
+    assert calibration.confidence.applies_to(ScoreKind.SOFTMAX)
+    assert not calibration.confidence.applies_to(ScoreKind.SIGMOID)
+    assert calibration.confidence(0.3, "other") < calibration.confidence(0.999, "other")
+    assert calibration.answerability is not None
+    assert calibration.answerability(0.99, 0.005) < calibration.answerability.threshold
+    assert calibration.answerability(0.001, 0.99) > calibration.answerability.threshold
 
 
 def test_tokenizer_knows_every_ascii_character_anywhere_in_a_word() -> None:

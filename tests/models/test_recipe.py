@@ -125,3 +125,46 @@ for pixels in np.load({str(tmp_path / "pictures.npz")!r}).values():
 print(worst)
 """
     assert float(_python("-c", script).stdout) <= 1e-6
+
+
+def test_fitted_maps_find_the_truth() -> None:
+    """Soft targets drawn from a known map: each kind of fit comes close to it, never falls, and keeps its bounds."""
+    script = """
+import json
+import numpy as np
+from models.vilt.calibration_maps import FITTERS, apply, brier, expected_calibration_error, fit_best, logit, sigmoid
+rng = np.random.default_rng(0)
+p = rng.beta(2, 0.7, 6000)
+truth = sigmoid(0.6 * logit(p) - 0.8)
+target = rng.binomial(10, truth) / 10
+grid = np.linspace(0.05, 0.999, 200)
+report = {}
+for kind, fit in FITTERS.items():
+    fitted = fit(p, target)
+    values = apply(fitted, grid)
+    report[kind] = {
+        "error": float(abs(values - sigmoid(0.6 * logit(grid) - 0.8)).max()),
+        "falls": bool((np.diff(values) < 0).any()),
+        "knots": len(fitted.get("x", [])),
+    }
+best, scores = fit_best(p, target, np.arange(6000) // 4)
+report["chosen"] = best
+report["ece"] = [expected_calibration_error(p, target), expected_calibration_error(apply(best, p), target)]
+report["brier"] = [brier(p, target), brier(apply(best, p), target)]
+falling = FITTERS["beta"](p, 1 - target)
+report["falling"] = [falling["a"], falling["b"], float(apply(falling, np.array([0.5]))[0]), float((1 - target).mean())]
+print(json.dumps(report))
+"""
+    report = json.loads(_python("-c", script).stdout)
+    for kind, allowed in (("logistic", 0.02), ("beta", 0.03), ("isotonic", 0.12)):
+        assert report[kind]["error"] < allowed, kind
+        assert not report[kind]["falls"]
+        assert report[kind]["knots"] <= 64
+    assert report["chosen"]["kind"] == "logistic"
+    assert report["chosen"]["a"] == pytest.approx(0.6, abs=0.03)
+    assert report["chosen"]["b"] == pytest.approx(-0.8, abs=0.05)
+    assert report["ece"][0] > 0.1 > 0.02 > report["ece"][1]
+    assert report["brier"][0] > report["brier"][1]
+    # Accuracy that falls with confidence cannot be fitted by a map that does not: it becomes flat, at the mean.
+    assert report["falling"][:2] == [0.0, 0.0]
+    assert report["falling"][2] == pytest.approx(report["falling"][3], abs=0.01)
