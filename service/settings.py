@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from service.errors import SettingsError
@@ -24,14 +24,15 @@ _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 class Settings(BaseSettings):
     """All settings. Read once at start, never changed afterwards."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, frozen=True, extra="ignore")
+    # An empty variable is one that is not set: an empty host would mean every interface.
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 
     # the door
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
     log_format: Literal["text", "json"] = Field("text", description="One line a record, for people or for programs.")
-    drain_timeout_s: float = Field(20.0, ge=0, description="Seconds that accepted questions get after SIGTERM.")
+    drain_timeout_s: float = Field(20.0, ge=0, le=3600, description="Seconds that accepted requests get after SIGTERM.")
 
     # who answers
     models_dir: Path = Field(_PACKAGE_PARENT / "models", description="Folder that holds one folder a model.")
@@ -54,9 +55,9 @@ class Settings(BaseSettings):
         description="Most bytes of request bodies held at once; one more body is refused with 503.",
     )
     decode_threads: int = Field(0, ge=0, description="Threads that decode pictures; 0 means as `threads`.")
-    body_timeout_s: float = Field(30.0, gt=0, description="Seconds within which a body must have arrived.")
-    default_timeout_ms: int = Field(10_000, ge=1, description="Deadline of a question that names none.")
-    max_timeout_ms: int = Field(120_000, ge=1, description="Longest deadline that a caller may ask for.")
+    body_timeout_s: float = Field(30.0, gt=0, le=3600, description="Seconds within which a body must have arrived.")
+    default_timeout_ms: int = Field(10_000, ge=1, le=3_600_000, description="Deadline of a question that names none.")
+    max_timeout_ms: int = Field(120_000, ge=1, le=3_600_000, description="Longest deadline that a caller may ask for.")
 
     # how large one request may be
     max_body_bytes: int = Field(
@@ -68,6 +69,17 @@ class Settings(BaseSettings):
     )
     max_question_chars: int = Field(1_000, ge=1, description="Longest question, in characters.")
     max_questions: int = Field(64, ge=1, description="Most questions of one `POST /answers`.")
+
+    @field_validator("port", mode="before")
+    @classmethod
+    def _not_a_service_link(cls, value: Any) -> Any:
+        """Kubernetes sets VQA_PORT=tcp://… in every pod beside a Service named `vqa`; that is no setting of ours."""
+        return cls.model_fields["port"].default if isinstance(value, str) and value.startswith("tcp://") else value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

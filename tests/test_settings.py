@@ -28,6 +28,8 @@ def test_flag_over_environment_over_default(monkeypatch: pytest.MonkeyPatch) -> 
         ("body_timeout_s", "0"),
         ("max_image_pixels", "-5"),
         ("log_level", "loud"),
+        ("drain_timeout_s", "inf"),
+        ("max_timeout_ms", "1" + "0" * 300),
     ],
 )
 def test_a_wrong_value_names_the_setting(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -47,6 +49,23 @@ def test_a_wrong_value_names_the_setting(monkeypatch: pytest.MonkeyPatch, name: 
 def test_values_that_contradict_each_other_are_refused(flags: dict[str, int]) -> None:
     with pytest.raises(SettingsError, match=next(iter(flags))):
         load_settings(**flags)
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VQA_HOST", "")
+    assert load_settings().host == "127.0.0.1", "an empty host would be every interface"
+    with pytest.raises(SettingsError, match="host"):
+        load_settings(host="")
+
+
+def test_a_kubernetes_service_named_vqa_is_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VQA_PORT", "tcp://10.0.0.1:80")
+    assert load_settings().port == 8000
+
+
+def test_levels_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VQA_LOG_LEVEL", "INFO")
+    assert load_settings().log_level == "info"
 
 
 def test_every_setting_says_what_it_is_for() -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from starlette.requests import Request
 
+from service.api.problems import BODY_READ
 from service.errors import Code, VQAError
 
 
@@ -74,9 +75,6 @@ async def stream_body(request: Request, hold: BodyHold, *, limit: int, timeout_s
             Code.UNSUPPORTED_CONTENT_TYPE,
             "A compressed body is not accepted. Send it without Content-Encoding.",
         )
-    if "upgrade" in request.headers:
-        # The HTTP parser hands over nothing that follows such a head.
-        raise VQAError(Code.BAD_REQUEST, "This server does not switch protocols. Send HTTP/1.1 without Upgrade.")
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
@@ -98,6 +96,7 @@ async def stream_body(request: Request, hold: BodyHold, *, limit: int, timeout_s
             hold.add(len(chunk))
             yield chunk
         if not message.get("more_body", False):
+            request.scope[BODY_READ] = True
             return
 
 

@@ -87,7 +87,7 @@ PROBLEM_EXAMPLES: dict[Code, tuple[str, str | None]] = {
     Code.BODY_TIMEOUT: ("The body did not arrive within 30 s.", None),
     Code.INVALID_JSON: ("The body is not valid JSON: Expecting value (line 1, column 14).", None),
     Code.BAD_MULTIPART: (
-        "The body is not usable multipart/form-data: it ends before its closing boundary; was it cut short?",
+        "The body is not usable multipart/form-data: it ends before its closing boundary, so it was cut short.",
         None,
     ),
     Code.UNKNOWN_FIELD: ("This field is not known. Known beside image: answer_set, choices, ….", "colour"),

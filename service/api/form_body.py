@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 MAX_PARTS = MAX_CHOICES + 128
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 4096
+
+# The parser warns about what it refuses, with bytes of the body; the caller is told, and nobody else.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
@@ -68,9 +72,12 @@ async def parse_form(chunks: AsyncIterator[bytes], content_type: str) -> list[Pa
         parser.finalize()
     except FormParserError:
         # The parser's own message may quote the body.
-        raise _bad("it cannot be split at the boundary that the Content-Type header names") from None
+        raise _bad(
+            "it does not begin with the boundary that the Content-Type header names, or a part's headers are malformed "
+            f"(at most {MAX_HEADERS} of {MAX_HEADER_BYTES} bytes each)"
+        ) from None
     if not collector.ended:
-        raise _bad("it ends before its closing boundary; was it cut short?")
+        raise _bad("it ends before its closing boundary, so it was cut short")
     return collector.parts
 
 

@@ -33,6 +33,9 @@ def take_picture(fields: dict[str, Any]) -> Picture:
         return Picture(_text_loader(part.text(), "image_base64"), "image_base64")
     if isinstance(value, Part):
         return _form_picture(value)
+    if value is None and "image_base64" in fields:
+        detail = 'This key is for forms. In JSON send "image": {"base64": …}.'
+        raise VQAError(Code.UNKNOWN_FIELD, detail, field="image_base64")
     if value is None:
         raise VQAError(Code.MISSING_FIELD, "The picture is missing.", field="image")
     return _json_picture(value)
@@ -66,9 +69,8 @@ def _json_picture(value: Any) -> Picture:
             field = f"image.{key}"
             if not isinstance(text, str):
                 raise VQAError(Code.INVALID_FIELD, "This field must be a string.", field=field)
-            if key == "url":
-                raise _url_not_allowed(field)
-            return Picture(_text_loader(text, field), field)
+            # Some clients send a data URL where an address is meant to be.
+            return Picture(_text_loader(text, field, bare=key == "base64", address=key == "url"), field)
     raise VQAError(
         Code.INVALID_FIELD,
         'The image must be a data URL, {"base64": …} or {"url": …}; in a form, a file.',
@@ -76,8 +78,14 @@ def _json_picture(value: Any) -> Picture:
     )
 
 
-def _text_loader(text: str, field: str, *, bare: bool = True) -> Callable[[], bytes]:
+def _text_loader(text: str, field: str, *, bare: bool = True, address: bool = False) -> Callable[[], bytes]:
     """What gives the bytes behind a text: a data URL or, where `bare` allows it, base64.
+
+    Args:
+        text: as the caller sent it.
+        field: where, for error messages.
+        bare: whether base64 with nothing in front is meant.
+        address: whether anything but a data URL is an address.
 
     Raises:
         VQAError: `url_not_allowed` for any other URL, whatever its scheme; `invalid_field` for what is neither.
@@ -85,7 +93,7 @@ def _text_loader(text: str, field: str, *, bare: bool = True) -> Callable[[], by
     head = text[:64]
     if head.lstrip()[: len(_DATA_SCHEME)].lower() == _DATA_SCHEME:
         return partial(parse_data_url, text)
-    if _SCHEME.match(head):
+    if address or _SCHEME.match(head):
         raise _url_not_allowed(field)
     if bare:
         return partial(decode_base64, text)

@@ -7,20 +7,24 @@ import json
 import math
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.errors import Code, VQAError
+from service.errors import VQAError
 from service.telemetry.logs import request_id
 
 PROBLEM_TYPE = "application/problem+json"
 # Where a response leaves its code for the middleware, which logs and counts it.
 PROBLEM_CODE = "vqa.problem_code"
 
-# After these nobody reads the rest of the body, so the connection cannot be used again.
-_BODY_ABANDONED = {Code.BODY_TOO_LARGE, Code.BODY_TIMEOUT}
-_LINGER_S = 2.0
+# Set once a request's body has been read to its end.
+BODY_READ = "vqa.body_read"
+
+# The rest of a body that nobody wants is read and thrown away up to here; up to the first, the connection lives on.
+_SMALL_BODY = 64 * 1024
 _LINGER_BYTES = 64 * 1024 * 1024
+_LINGER_S = 2.0
 
 
 def problem_document(error: VQAError) -> dict[str, Any]:
@@ -60,20 +64,19 @@ class ProblemResponse(Response):
         if error.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
         self._code = error.code
-        self._linger = error.code in _BODY_ABANDONED
-        if self._linger:
-            headers["Connection"] = "close"
         super().__init__(problem_bytes(error), status_code=error.status, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send; where the client is still sending its body, throw that away for a while before closing.
+        """Send; where the client is still sending a large body, throw that away for a while and close.
 
-        Closing at once would reset the connection, and many clients then report the reset and never show the reply.
+        Reading it all would cost as much as the client likes. Closing at once would reset the connection, and many
+        clients then report the reset and never show the reply.
         """
         scope[PROBLEM_CODE] = self._code
-        if not self._linger:
+        if not _has_unread_body(scope):
             await super().__call__(scope, receive, send)
             return
+        self.headers["Connection"] = "close"
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
         try:
@@ -82,6 +85,15 @@ class ProblemResponse(Response):
         except TimeoutError:
             pass  # the client had its chance to read the reply
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _has_unread_body(scope: Scope) -> bool:
+    """Whether a body is still to come that is large, or of a size that nobody knows."""
+    if scope.get(BODY_READ):
+        return False
+    headers = Headers(scope=scope)
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or not length.isdigit() or int(length) > _SMALL_BODY
 
 
 async def _discard(receive: Receive, limit: int) -> None:

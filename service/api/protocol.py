@@ -16,17 +16,19 @@ from service.errors import Code, VQAError
 MAX_HEAD_BYTES = 64 * 1024
 HEAD_TIMEOUT_S = 15.0
 
-_HEAD_END = b"\r\n\r\n"
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 # A client that would rather speak HTTP/2 (Java's, by default) offers to switch. The parser takes the offer for a switch
 # that is made and drops the body, so the offer is taken out: a server may ignore it (RFC 9110, section 7.8).
-_OFFERS_H2C = re.compile(rb"\r\nupgrade:[ \t]*h2c[ \t]*(?=\r\n)", re.IGNORECASE)
-_OFFER = re.compile(rb"\r\n(?:upgrade|http2-settings|connection):[^\r\n]*", re.IGNORECASE)
+_OFFERS_SWITCH = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
+_OFFER = re.compile(rb"\r\n(?:upgrade|http2-settings)[ \t]*:[^\r\n]*", re.IGNORECASE)
+_CONNECTION = re.compile(rb"\r\nconnection[ \t]*:([^\r\n]*)", re.IGNORECASE)
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """Refuses a head of more than `MAX_HEAD_BYTES` with 431, and hangs up on one that takes over `HEAD_TIMEOUT_S`."""
 
-    _head_bytes = 0
+    _head = b""
+    """What has come of the head that is being received, until it is whole."""
     _in_head = True
     _head_timer: asyncio.TimerHandle | None = None
 
@@ -41,22 +43,25 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come: of a head, of a body, or both."""
-        if self._in_head:
-            if self._head_bytes == 0:
-                data = _without_h2c_offer(data)
-            self._head_bytes += len(data)
-        super().data_received(data)
-        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        """Bytes have come: of a head, of a body, or both. A head is collected until it is whole."""
+        if not self._in_head:
+            super().data_received(data)
+            return
+        seen = len(self._head)
+        self._head += data
+        end = _HEAD_END.search(self._head, max(0, seen - 3))
+        if (end.start() if end else len(self._head)) > MAX_HEAD_BYTES:
             self._refuse(
                 VQAError(Code.HEAD_TOO_LARGE, f"The request's line and headers exceed {MAX_HEAD_BYTES} bytes.")
             )
-
-    def on_message_begin(self) -> None:
-        """The first byte of a head has come."""
-        super().on_message_begin()
-        if not self._in_head:
-            self._expect_head()
+        elif end or not self._head[:1].isalpha():
+            # What begins with no method is no HTTP: the parser says so at once.
+            whole, self._head = self._head, b""
+            super().data_received(_without_offer(whole))
+        else:
+            self._unset_keepalive_if_required()
+            if self._head_timer is None:
+                self._expect_head()
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
@@ -67,14 +72,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The body is whole; what comes next is a head."""
         super().on_message_complete()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head = True
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so in the same envelope as every other error."""
         self._refuse(VQAError(Code.BAD_REQUEST, msg))
 
     def _expect_head(self) -> None:
-        self._stop_timer()
         self._head_timer = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
 
     def _stop_timer(self) -> None:
@@ -83,14 +87,23 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _refuse(self, error: VQAError) -> None:
+        self._head = b""
         body = problem_bytes(error)
         head = f"content-type: {PROBLEM_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[error.status] + head.encode("ascii") + body)
         self.transport.close()
 
 
-def _without_h2c_offer(data: bytes) -> bytes:
-    head, end, rest = data.partition(_HEAD_END)
-    if not end or not _OFFERS_H2C.search(head + b"\r\n"):
+def _without_offer(data: bytes) -> bytes:
+    """The request without its offer to switch protocols; all else stays."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    if not _OFFERS_SWITCH.search(head):
         return data
-    return _OFFER.sub(b"", head) + end + rest
+    head = _OFFER.sub(b"", head)
+    return _CONNECTION.sub(_without_upgrade_option, head) + end + rest
+
+
+def _without_upgrade_option(connection: re.Match[bytes]) -> bytes:
+    options = [option.strip() for option in connection[1].split(b",")]
+    kept = [option for option in options if option.lower() not in (b"upgrade", b"http2-settings")]
+    return b"\r\nConnection: " + b", ".join(kept) if kept else b""

@@ -70,11 +70,13 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         items = [answers_item(outcome, request_id.get(), i) for i, outcome in enumerate(outcomes)]
         return _json(AnswersReply.model_construct(id=request_id.get(), results=items))
 
+    @router.head("/livez", include_in_schema=False)
     @router.get("/livez", **documented("livez"))
     async def livez() -> Response:
         """Whether the process runs. Says nothing of the model."""
         return _json(Live(status="ok"))
 
+    @router.head("/readyz", include_in_schema=False)
     @router.get("/readyz", **documented("readyz"))
     async def readyz() -> Response:
         """Whether a question that names no policy would be answered now; runs no inference."""

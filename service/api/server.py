@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import socket
@@ -78,4 +79,8 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError:
         listener.close()
         raise
+    except (TypeError, ValueError) as error:
+        # What is no name of a host at all fails before it is looked up.
+        listener.close()
+        raise OSError(errno.EINVAL, "this is no address") from error
     return listener

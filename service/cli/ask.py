@@ -12,12 +12,14 @@ import click
 import httpx
 
 from service.api.replies import answer_reply
+from service.api.schema import AnswerReply, ProblemDocument
 from service.cli.options import settings_options
-from service.errors import Code, VQAError
 from service.gateway import Picture, Question
 from service.gateway.build import build_gateway
 from service.settings import load_settings
 from service.telemetry.metrics import Metrics
+
+SERVER_TIMEOUT_S = 60
 
 
 @click.command(epilog='Example: vqa ask models/vilt-shapes/examples/red-circle.png "what color is the circle?"')
@@ -42,10 +44,7 @@ def ask(
     **flags: Any,
 ) -> None:
     """Question QUESTION about the picture in the file IMAGE (`-` reads standard input)."""
-    try:
-        data = sys.stdin.buffer.read() if str(image) == "-" else image.read_bytes()
-    except OSError as error:
-        raise click.ClickException(f"cannot read {image}: {error.strerror}") from error
+    data = _read(image)
     options: dict[str, Any] = {"answer_set": answer_set, "max_risk": max_risk, "top_k": top_k}
     if choices is not None:
         options["choices"] = [choice.strip() for choice in choices.split(",")]
@@ -84,15 +83,29 @@ def _ask_server(
     fields: dict[str, Any] = {"question": question, "policy": flags.get("policy"), **options}
     form = {name: json.dumps(v) if isinstance(v, list) else str(v) for name, v in fields.items() if v is not None}
     try:
-        response = httpx.post(f"{server.rstrip('/')}/answer", data=form, files={"image": ("image", data)}, timeout=60)
-        body: dict[str, Any] = response.json()
+        files = {"image": ("image", data)}
+        response = httpx.post(f"{server.rstrip('/')}/answer", data=form, files=files, timeout=SERVER_TIMEOUT_S)
+        if response.status_code == httpx.codes.OK:
+            return AnswerReply.model_validate_json(response.content).model_dump()
+        problem = ProblemDocument.model_validate_json(response.content)
+    except UnicodeError as error:
+        raise click.ClickException("the question holds bytes that are not text") from error
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise click.ClickException(f"no usable reply from {server}: {error}") from error
-    if response.status_code != httpx.codes.OK:
-        code = body.get("code", "")
-        known = Code(code) if code in Code.__members__.values() else Code.BAD_REQUEST
-        raise VQAError(known, str(body.get("detail", response.reason_phrase)), field=body.get("field"))
-    return body
+        reason = error if isinstance(error, httpx.HTTPError | httpx.InvalidURL) else "it is no VQA service's"
+        raise click.ClickException(f"no usable reply from {server}: {reason}") from error
+    place = f" ({problem.field})" if problem.field else ""
+    raise click.ClickException(f"{problem.code}{place}: {problem.detail}")
+
+
+def _read(image: Path) -> bytes:
+    if str(image) == "-":
+        if sys.stdin is None:
+            raise click.ClickException("there is no standard input; name a file")
+        return sys.stdin.buffer.read()
+    try:
+        return image.read_bytes()
+    except OSError as error:
+        raise click.ClickException(f"cannot read {image}: {error.strerror}") from error
 
 
 def _sentence(reply: dict[str, Any]) -> str:

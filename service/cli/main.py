@@ -1,7 +1,8 @@
-"""The command `vqa` and how it fails: one line on standard error, exit code 1 (2 for wrong usage)."""
+"""The commands together, and their errors in one line; exit code 1 (2 for wrong usage)."""
 
 from __future__ import annotations
 
+import io
 import sys
 
 import click
@@ -27,21 +28,36 @@ cli.add_command(models)
 cli.add_command(normalise_command)
 
 
-def main() -> None:
-    """Run the command line; what went wrong is one clear line, never a traceback."""
+def run() -> None:
+    """Run the command line; what went wrong is one clear line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a letter shows its escape.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        cli(prog_name="vqa")
+        cli(prog_name="vqa", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as wanted:
+        sys.exit(wanted.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
     except (SettingsError, ManifestError) as error:
         _fail(str(error))
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing more can be written, not even at exit.
+        sys.stdout = io.StringIO()
+        sys.exit(1)
+    except OSError as error:
+        sys.stdout = io.StringIO()
+        _fail(error.strerror or str(error))
 
 
 def _fail(message: str) -> None:
-    print(f"vqa: {message}", file=sys.stderr)
+    click.echo(f"vqa: {message}", err=True)
     sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -26,7 +26,6 @@ from service.errors import ImageError
 from service.images.decode import DecodedImage, decode_image
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.pool import DecodePool
-from service.images.quality import PictureQuality, measure_quality
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
 
@@ -37,9 +36,7 @@ __all__ = [
     "DecodedImage",
     "ImageError",
     "ImageLimits",
-    "PictureQuality",
     "decode_base64",
     "decode_image",
-    "measure_quality",
     "parse_data_url",
 ]

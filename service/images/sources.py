@@ -13,12 +13,11 @@ import string
 from service.errors import Code, ImageError
 
 _BLANKS = b" \t\r\n\f\v"
-_PADDING_AND_BLANKS = "=" + _BLANKS.decode()
 _LETTERS = string.ascii_letters.encode() + string.digits.encode()
 _STANDARD, _URLSAFE = _LETTERS + b"+/", _LETTERS + b"-_"
 _URLSAFE_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
-_NOT_STANDARD = re.compile(r"[^A-Za-z0-9+/ \t\r\n\f\v]")
-_NOT_URLSAFE = re.compile(r"[^A-Za-z0-9_ \t\r\n\f\v-]")
+_NOT_STANDARD = re.compile(r"[^A-Za-z0-9+/= \t\r\n\f\v]")
+_NOT_URLSAFE = re.compile(r"[^A-Za-z0-9_= \t\r\n\f\v-]")
 _SCHEME = re.compile(r"\s*data:", re.IGNORECASE)
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 # Longer than any sensible list of parameters; bounds the search for the comma.
@@ -102,8 +101,10 @@ def _decode(data: str, whole: str, offset: int) -> bytes:
 
 def _wrong_character(data: str, whole: str, offset: int, urlsafe: bool) -> ImageError:
     """The refusal that names the first character out of place."""
-    wrong = (_NOT_URLSAFE if urlsafe else _NOT_STANDARD).search(data.rstrip(_PADDING_AND_BLANKS))
-    where = offset + (wrong.start() if wrong else 0)
+    wrong = (_NOT_URLSAFE if urlsafe else _NOT_STANDARD).search(data)
+    if wrong is None:
+        return _invalid("padding stands before the end", offset + data.index("="))
+    where = offset + wrong.start()
     if whole[where] in "+/":
         return _invalid("the standard and the URL-safe alphabet are mixed", where)
     return _invalid(f"there is a character (U+{ord(whole[where]):04X}) that base64 does not have", where)

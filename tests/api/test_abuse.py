@@ -150,11 +150,60 @@ def test_a_client_that_offers_http_2_is_answered_in_http_1(running: Running) -> 
     assert b"image_empty" in reply, "the body was read"
 
 
-def test_another_upgrade_is_told_what_to_do(running: Running) -> None:
+def test_another_upgrade_is_ignored_too(running: Running) -> None:
     head = b"POST /answer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n"
     reply = exchange(running.port, head + b"Content-Type: application/json\r\n\r\n{}")
-    assert reply.startswith(b"HTTP/1.1 400")
-    assert b"without Upgrade" in reply
+    assert reply.startswith(b"HTTP/1.1 422")
+    assert b"missing_field" in reply
+
+
+def test_a_head_in_pieces_is_one_head(running: Running) -> None:
+    """The offer is taken out wherever the network cuts the head, and the connection serves the next request."""
+    body = b'{"question": "is it red?"}'
+    head = (
+        b"POST /answer HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        for data in (head + body, head + body):
+            for at in range(0, len(data), 17):
+                connection.sendall(data[at : at + 17])
+                time.sleep(0.002)
+            assert b"missing_field" in connection.recv(65536)
+
+
+def test_the_time_for_a_head_runs_for_each_head(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.5)
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        started = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - started < 5 and connection.send(b"a"):
+                time.sleep(0.05)
+        assert time.monotonic() - started < 4
+
+
+def test_a_large_body_that_nobody_reads_is_not_read_for_ever(running: Running) -> None:
+    """A refusal that comes before the body: the reply arrives, then the connection closes."""
+    head = b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 100000000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(head)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 415")
+        started = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - started < 20:
+                connection.sendall(b"x" * 65536)
+                time.sleep(0.01)
+        assert time.monotonic() - started < 15
+
+
+def test_a_small_body_that_nobody_reads_costs_no_connection(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        for _ in range(3):
+            connection.sendall(b"POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 404")
 
 
 def test_many_idle_connections_harm_nobody(running: Running) -> None:

@@ -65,6 +65,8 @@ BAD = [
     ({"timeout_ms": 10**30}, 422, "invalid_field", "timeout_ms"),
     ({"priority": "urgent"}, 422, "invalid_field", "priority"),
     ({"image_base64": "x"}, 422, "unknown_field", "image_base64"),
+    ({"image": None, "image_base64": "x"}, 422, "unknown_field", "image_base64"),
+    ({"image": {"url": "data:image/png;base64,QUJD"}}, 422, "image_undecodable", "image.url"),
     ({"weird key \u00e9": 1}, 422, "unknown_field", "weird key \u00e9"),
 ]
 

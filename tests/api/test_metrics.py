@@ -67,6 +67,12 @@ def test_every_stage_and_outcome_is_counted() -> None:
         assert counted("vqa_model_info", model="vilt-shapes") == 1
 
 
+def test_probes_may_use_head(served: Running) -> None:
+    for path in ("/livez", "/readyz"):
+        reply = served.client.head(path)
+        assert (reply.status_code, reply.content) == (200, b"")
+
+
 def test_the_loop_lag_is_measured(served: Running) -> None:
     import time
 

@@ -53,9 +53,10 @@ def test_no_generated_request_is_a_fault_of_ours(served: Running, path: str, met
         response = case.call()
         assert response.status_code != 500, response.text
         if mode is GenerationMode.NEGATIVE:
-            # A bad question among many is refused alone, inside a 200.
+            # A bad question among many is refused alone, inside a 200. A form knows texts only, so that a value of the
+            # wrong type may well be a right one once it is sent.
             refused = response.status_code >= 400 or b'"problem":' in response.content
-            assert refused, "what the document forbids must be refused"
+            assert refused or case.media_type == "multipart/form-data", "what the document forbids must be refused"
         case.validate_response(response, checks=CHECKS)
 
     check()

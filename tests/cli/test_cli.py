@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -48,7 +51,27 @@ class TestNormalise:
         assert run("normalise", "A dog!", "yes").output == "dog\nyes\n"
         assert run("normalise", "--code", "2016", "A dog!").output == "dog\n"
 
-    @pytest.mark.parametrize("line", ["not json", "5", "{}"])
+    def test_what_is_no_text_is_refused_with_its_line(self) -> None:
+        done = process("normalise", stdin=b"fine\n\xff\n")
+        assert done.returncode == 1
+        assert b"line 2: not UTF-8" in done.stderr
+        assert b"Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    def test_it_can_be_written_to_any_terminal(self, encoding: str) -> None:
+        environment = os.environ | {"PYTHONIOENCODING": encoding}
+        done = subprocess.run([VQA, "normalise", "\u2603"], capture_output=True, env=environment)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.strip() in ("\u2603".encode(), b"\\u2603")
+
+    def test_a_full_disk_is_one_line(self) -> None:
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([VQA, "normalise", "cat"], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 1
+        assert b"No space left" in done.stderr
+        assert b"Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("line", ["not json", "5", "{}", "[" * 100_000])
     def test_what_is_no_json_string_is_refused_with_its_line(self, line: str) -> None:
         result = run("normalise", "--json", text=f'"ok"\n{line}\n')
         assert result.exit_code == 1
@@ -63,7 +86,7 @@ class TestAsk:
         assert "demonstration model" in result.stderr
 
     def test_as_json_with_choices(self, picture: str) -> None:
-        reply = json.loads(run("ask", picture, "what color is it?", "--choices", "Red, Blue", "--json").stdout)
+        reply = json.loads(run("ask", picture, "what color is the shape?", "--choices", "Red, Blue", "--json").stdout)
         assert reply["answer"] == "Blue"
         assert reply["route"]["policy"] == "auto"
 
@@ -99,6 +122,30 @@ class TestAsk:
         assert says in error
         assert "Traceback" not in error
         assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("reply", [b"{}", b"[]", b"null", b'"x"', b"<html>", b""])
+@pytest.mark.parametrize("status", [200, 301, 404, 500])
+def test_a_server_that_is_none_of_ours_is_one_line(picture: str, status: int, reply: bytes) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        result = run("ask", picture, "is it red?", "--server", f"http://127.0.0.1:{server.server_port}")
+        thread.join()
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "no usable reply" in result.output
 
 
 class TestModels:
