@@ -21,22 +21,33 @@ from models.vilt.runner import ModelFolder
 
 
 def measure(model: ModelFolder, examples: list[Example]) -> dict:
-    """Accuracy in all and by topic, recall of unanswerable questions, share of answerable ones called unanswerable."""
+    """Accuracy in all, by topic and of "how many" by the right count; how unanswerable questions are told apart.
+
+    `unanswerable_recall`: share of unanswerable questions answered so; `false_unanswerable`: of answerable ones.
+    """
     predicted = np.array(model.labels)[model.probabilities(examples).argmax(axis=1)]
     questions = [q for e in examples for q in e.questions]
     right: dict[str, list[bool]] = defaultdict(list)
+    counts: dict[str, list[bool]] = defaultdict(list)
     unanswerable: list[bool] = []
     refused: list[bool] = []
     for question, answer in zip(questions, predicted, strict=True):
         right[question.topic].append(bool(answer == question.answer))
+        if question.topic == "count":
+            counts[question.answer].append(bool(answer == question.answer))
         (refused if question.answerable else unanswerable).append(bool(answer == UNANSWERABLE))
     return {
         "questions": len(questions),
         "accuracy": _share([hit for hits in right.values() for hit in hits]),
-        "by_topic": {t: {"accuracy": _share(hits), "questions": len(hits)} for t, hits in sorted(right.items())},
+        "by_topic": _shares(right),
+        "by_count": _shares(counts),
         "unanswerable_recall": _share(unanswerable),
         "false_unanswerable": _share(refused),
     }
+
+
+def _shares(groups: dict[str, list[bool]]) -> dict:
+    return {name: {"accuracy": _share(hits), "questions": len(hits)} for name, hits in sorted(groups.items())}
 
 
 def _share(hits: list[bool]) -> float | None:
