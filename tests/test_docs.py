@@ -51,8 +51,19 @@ def test_the_example_gives_the_printed_reply(readme: str, root: Path, served: Ru
         "/answer", files={"image": (root / path).read_bytes()}, data={"question": question}
     ).json()
     for varying in ("id", "timings_ms"):
-        assert set(map(type, [printed.pop(varying)])) == set(map(type, [reply.pop(varying)]))
-    assert reply == printed
+        assert isinstance(reply.pop(varying), type(printed.pop(varying)))
+    assert same(printed, reply), reply
+
+
+def same(printed: object, real: object) -> bool:
+    """Equal, but for what another processor's arithmetic may do to the last digits of a number."""
+    if isinstance(printed, dict) and isinstance(real, dict):
+        return printed.keys() == real.keys() and all(same(value, real[key]) for key, value in printed.items())
+    if isinstance(printed, list) and isinstance(real, list):
+        return len(printed) == len(real) and all(map(same, printed, real))
+    if isinstance(printed, float) and isinstance(real, float):
+        return printed == pytest.approx(real, abs=1e-3)
+    return printed == real
 
 
 def test_the_limits_it_states_are_the_defaults(readme: str) -> None:
