@@ -7,26 +7,21 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.answers import AnswerSet, Calibration, Posterior, ScoreKind, Vocabulary
+from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.backends.base import Health, ModelInfo, Notice, Scored, State
 from service.backends.batcher import Batcher
-from service.backends.manifest import ManifestError, ModelManifest, read_labels
-from service.backends.processor import ViltProcessor
-from service.backends.session import Device, open_session
-from service.backends.tokenizer import EncodedQuestion, QuestionTokenizer
+from service.backends.manifest import ModelManifest
+from service.backends.session import Device
+from service.backends.tokenizer import EncodedQuestion
+from service.backends.vilt import Item, ViltModel
 from service.errors import Code, VQAError
 from service.images import DecodedImage
 
 log = logging.getLogger(__name__)
-
-# Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
-TOKEN_BUCKET = 8
 
 # Seconds between tries once the model has failed on an inference that must work.
 PROBE_EVERY_S = 5.0
@@ -35,21 +30,6 @@ DEMO_WARNING = Notice(
     "demo_model",
     "This is a demonstration model: it knows drawn shapes, not photographs. Its answer may not be relied on.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """One question ready for the graph: pixels float32 (3, H, W), ids int64, and the length they are padded to."""
-
-    pixels: NDArray[np.float32]
-    ids: NDArray[np.int64]
-    tokens: int
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """The bucket: items that share it are stacked with no padding of pictures and little of text."""
-        height, width = self.pixels.shape[1:]
-        return height, width, self.tokens
 
 
 class ViltClassifier:
@@ -81,10 +61,10 @@ class ViltClassifier:
         self.threads = threads
         self._max_batch = max_batch
         self._health = Health(State.STARTING)
-        self._model: _LoadedModel | None = None
+        self._model: ViltModel | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
         self._probe: asyncio.Task[None] | None = None
-        self._batcher: Batcher[_Item, NDArray[np.float32]] = Batcher(
+        self._batcher: Batcher[Item, NDArray[np.float32]] = Batcher(
             self._run, max_batch=max_batch, observe_batch=observe_batch
         )
 
@@ -120,7 +100,7 @@ class ViltClassifier:
         return self._batcher.waiting
 
     @property
-    def _loaded(self) -> _LoadedModel:
+    def _loaded(self) -> ViltModel:
         if self._model is None:
             raise VQAError(Code.NOT_READY, "The model is not loaded yet. Try again shortly.", retry_after_s=2)
         return self._model
@@ -191,7 +171,7 @@ class ViltClassifier:
             )
         return tuple(found)
 
-    async def _run(self, items: Sequence[_Item]) -> Sequence[NDArray[np.float32] | Exception]:
+    async def _run(self, items: Sequence[Item]) -> Sequence[NDArray[np.float32] | Exception]:
         model = self._loaded
         try:
             logits = await asyncio.get_running_loop().run_in_executor(self._thread, model.logits, items)
@@ -219,87 +199,7 @@ class ViltClassifier:
                 return
             await asyncio.sleep(PROBE_EVERY_S)
 
-    def _load(self) -> _LoadedModel:
-        model = _LoadedModel.open(self._manifest, self._device, self._device_id, self.threads)
+    def _load(self) -> ViltModel:
+        model = ViltModel.open(self._manifest, self._device, self._device_id, self.threads)
         model.warm_up(self._max_batch)
         return model
-
-
-@dataclass(frozen=True, slots=True)
-class _LoadedModel:
-    """A model folder in memory."""
-
-    session: Any
-    processor: ViltProcessor
-    tokenizer: QuestionTokenizer
-    vocabulary: Vocabulary
-    calibration: Calibration | None
-    labels: int
-
-    @classmethod
-    def open(cls, manifest: ModelManifest, device: Device, device_id: int, threads: int) -> _LoadedModel:
-        """Load everything that the manifest names, after its digests were checked."""
-        if faults := manifest.faults():
-            raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
-        labels = read_labels(manifest)
-        calibration = manifest.calibration
-        return cls(
-            session=open_session(
-                manifest.path(manifest.source.file), device=device, device_id=device_id, threads=threads
-            ),
-            processor=ViltProcessor.load(manifest.path(manifest.processor.file)),
-            tokenizer=QuestionTokenizer(manifest.path(manifest.tokenizer.file), manifest.tokenizer.max_tokens),
-            vocabulary=Vocabulary(labels),
-            calibration=Calibration.load(manifest.path(calibration.file)) if calibration else None,
-            labels=len(labels),
-        )
-
-    def item(self, pixels: NDArray[np.float32], ids: NDArray[np.int64]) -> _Item:
-        """One question with its text's bucket, which never exceeds the model's positions."""
-        tokens = min(-(-len(ids) // TOKEN_BUCKET) * TOKEN_BUCKET, self.tokenizer.max_tokens)
-        return _Item(pixels, ids, tokens)
-
-    def logits(self, items: Sequence[_Item]) -> NDArray[np.float32]:
-        """Logits (len(items), labels) of items that share a key."""
-        height, width, tokens = items[0].key
-        ids = np.full((len(items), tokens), self.tokenizer.pad_id, dtype=np.int64)
-        mask = np.zeros((len(items), tokens), dtype=np.int64)
-        for row, item in enumerate(items):
-            ids[row, : len(item.ids)] = item.ids
-            mask[row, : len(item.ids)] = 1
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "pixel_values": np.stack([item.pixels for item in items]),
-            "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
-        }
-        result: NDArray[np.float32] = self.session.run(["logits"], inputs)[0]
-        if result.shape != (len(items), self.labels):
-            raise VQAError(
-                Code.BACKEND_FAILED,
-                f"The model gave scores of shape {result.shape}, not {(len(items), self.labels)}.",
-            )
-        return result
-
-    def warm_up(self, max_batch: int) -> None:
-        """Run real inferences over the extremes of picture size: the first question then finds all in place."""
-        side = self.processor.shortest_edge
-        sizes = self.processor.sizes()
-        largest = max(sizes, key=lambda size: size[0] * size[1])
-        usual = self.processor.target_size(side, side)
-        for size, count in ((largest, max_batch), (min(sizes), 1), (usual, max_batch), (usual, 1)):
-            self.probe(size, count)
-
-    def probe(self, size: tuple[int, int] | None = None, count: int = 1) -> None:
-        """Ask `count` times about a grey picture of `size` (height, width).
-
-        Raises:
-            ManifestError: the scores are not numbers.
-            Exception: whatever ONNX Runtime raises.
-        """
-        height, width = size or (self.processor.shortest_edge, self.processor.shortest_edge)
-        grey = np.full((height, width, 3), 128, dtype=np.uint8)
-        ids = self.tokenizer.encode("what is in the picture?").ids
-        logits = self.logits([self.item(self.processor(grey), ids)] * count)
-        if not np.isfinite(logits).all():
-            raise ManifestError("the model gives scores that are not numbers")

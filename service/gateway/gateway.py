@@ -7,8 +7,7 @@ import dataclasses
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +15,7 @@ from service.answers import finish
 from service.backends import Backend, Health, State
 from service.errors import Code, VQAError
 from service.gateway.admission import Admission
+from service.gateway.deadline import Deadline
 from service.gateway.question import Picture, Question, clean_text
 from service.gateway.reply import ImageFacts, Reply, StageTimes
 from service.gateway.router import AnswerSets, Plan, Router
@@ -186,7 +186,7 @@ class Gateway:
         self, picture: Picture, questions: Sequence[Question | VQAError], timeout_ms: int
     ) -> list[Outcome]:
         started = time.perf_counter()
-        deadline = _Deadline(asyncio.get_running_loop().time() + timeout_ms / 1000, timeout_ms)
+        deadline = Deadline.after(timeout_ms)
         async with deadline.applied():
             plans = await self._plan_all(questions)
             wanted = {p.plan.backend.name: p.plan.backend for p in plans if isinstance(p, _Planned)}
@@ -234,7 +234,7 @@ class Gateway:
         return prepared
 
     async def _outcome(
-        self, prepared: _Prepared | None, plan: _Planned | VQAError, started: float, deadline: _Deadline
+        self, prepared: _Prepared | None, plan: _Planned | VQAError, started: float, deadline: Deadline
     ) -> Outcome:
         """One question's reply or error, counted."""
         if isinstance(plan, VQAError) or prepared is None:
@@ -294,33 +294,6 @@ class Gateway:
         self._metrics.answerable.labels(backend, flag).inc()
         if verdict.confidence is not None:
             self._metrics.confidence.labels(backend).observe(verdict.confidence)
-
-
-@dataclass(frozen=True, slots=True)
-class _Deadline:
-    """A moment on the event loop's clock, in seconds, and the milliseconds that led to it."""
-
-    at: float
-    timeout_ms: int
-
-    @asynccontextmanager
-    async def applied(self) -> AsyncIterator[None]:
-        """Stop the block when the moment comes.
-
-        Raises:
-            VQAError: `deadline_exceeded`; a `TimeoutError` of the block's own stays what it is.
-        """
-        try:
-            async with asyncio.timeout_at(self.at) as limit:
-                yield
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise VQAError(
-                Code.DEADLINE_EXCEEDED,
-                f"There was no answer within {self.timeout_ms} ms.",
-                extra={"timeout_ms": self.timeout_ms},
-            ) from None
 
 
 def _backend_failed(backend: Backend) -> VQAError:
