@@ -38,6 +38,7 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.IS_COLOR: ("is the colour of the {noun} {color}?", "is the {noun} in the picture {color}?"),
     Kind.IS_NOT_COLOR: ("is the {noun} in the image not {color}?",),
+    Kind.IS_SHAPE: ("is the {noun} in the picture {a}?", "would you call the {noun} {a}?"),
     Kind.COUNT: (
         "how many {things} are in the picture?",
         "how many {things} are visible?",
