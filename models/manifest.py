@@ -38,13 +38,6 @@ def rewrite_digests(folder: Path) -> dict[str, str]:
     return digests
 
 
-def mismatches(folder: Path) -> list[str]:
-    """Names of served files whose digest is missing or differs from the manifest's."""
-    manifest = tomllib.loads((folder / "model.toml").read_text())
-    recorded = manifest.get("files", {})
-    return [name for name in served_files(manifest) if recorded.get(name) != digest(folder / name)]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="model folder with a model.toml")

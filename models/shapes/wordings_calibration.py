@@ -36,7 +36,7 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
         "is {a} missing from the picture?",
         "is there not {a} in the picture?",
     ),
-    Kind.IS_COLOR: ("is the colour of the {noun} {color}?", "is the {noun} in the picture {color}?"),
+    Kind.IS_COLOR: ("does the {noun} look {color}?", "is the {noun} in the picture {color}?"),
     Kind.IS_NOT_COLOR: ("is the {noun} in the image not {color}?",),
     Kind.IS_SHAPE: ("is the {noun} in the picture {a}?", "would you call the {noun} {a}?"),
     Kind.COUNT: (

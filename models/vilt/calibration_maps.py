@@ -8,7 +8,7 @@ logistic  {"kind", "a", "b"}      sigmoid(a logit(p) + b)              (Platt 19
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
@@ -53,14 +53,13 @@ def fit_beta(p: np.ndarray, target: np.ndarray) -> Map:
     """a and b are not negative (the map does not fall): a negative one is set to 0 and the rest fitted again."""
     features = np.stack([np.log(clip(p)), -np.log1p(-clip(p))], axis=1)
     used = [0, 1]
-    while True:
+    weights, bias = np.zeros(0), float(logit(np.array(target.mean())))
+    while used:
         weights, bias = fit_soft_logistic(features[:, used], target)
-        if not used or weights.min() >= 0:
+        if weights.min() >= 0:
             break
         used.pop(int(weights.argmin()))
-        if not used:
-            weights, bias = np.zeros(0), float(logit(np.array(target.mean())))
-            break
+        weights, bias = np.zeros(0), float(logit(np.array(target.mean())))
     full = np.zeros(2)
     full[used] = weights
     return {"kind": "beta", "a": float(full[0]), "b": float(full[1]), "c": bias}
@@ -72,11 +71,16 @@ def fit_logistic(p: np.ndarray, target: np.ndarray) -> Map:
 
 
 def fit_soft_logistic(features: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
-    """Logistic regression on targets in [0, 1]: each question counts as a 1 with weight t and a 0 with 1 - t."""
+    """Logistic regression on targets in [0, 1]: each question counts as a 1 with weight t and a 0 with 1 - t.
+
+    Where all targets are 0, or all are 1, nothing can be told apart: the weights are 0 and the bias is their mean's.
+    """
     rows = np.concatenate([features, features])
     labels = np.concatenate([np.ones(len(target)), np.zeros(len(target))])
     weights = np.concatenate([target, 1 - target])
     used = weights > 0
+    if len(set(labels[used])) < 2:
+        return np.zeros(features.shape[1]), float(logit(np.array(target.mean())))
     fitted = LogisticRegression(C=INVERSE_REGULARIZATION, max_iter=2000).fit(
         rows[used], labels[used], sample_weight=weights[used]
     )
@@ -94,20 +98,29 @@ def apply(fitted: Map, p: np.ndarray) -> np.ndarray:
     raise ValueError(f"unknown kind of map: {fitted['kind']}")
 
 
+def fit_nothing(_p: np.ndarray, _target: np.ndarray) -> Map:
+    """The probability as it is: what a fitted map has to beat."""
+    return {"kind": "logistic", "a": 1.0, "b": 0.0}
+
+
 FITTERS: dict[str, Callable[[np.ndarray, np.ndarray], Map]] = {
+    "identity": fit_nothing,
     "isotonic": fit_isotonic,
     "beta": fit_beta,
     "logistic": fit_logistic,
 }
 
 
-def fit_best(p: np.ndarray, target: np.ndarray, groups: np.ndarray) -> tuple[Map, dict[str, float]]:
+def fit_best(
+    p: np.ndarray, target: np.ndarray, groups: np.ndarray, kinds: Sequence[str] = tuple(FITTERS)
+) -> tuple[Map, dict[str, float]]:
     """The kind of map with the lowest cross-validated Brier score, fitted on everything; and all scores.
 
-    Folds never split a group (a picture): questions about one picture are not independent.
+    Folds never split a group (a wording): in use the wordings are others than those that were fitted on.
     """
     scores: dict[str, float] = {}
-    for kind, fit in FITTERS.items():
+    for kind in kinds:
+        fit = FITTERS[kind]
         errors = np.empty(len(p))
         for train, test in GroupKFold(FOLDS).split(p, groups=groups):
             errors[test] = (apply(fit(p[train], target[train]), p[test]) - target[test]) ** 2

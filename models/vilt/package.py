@@ -29,6 +29,7 @@ from models.vilt.parity import compare
 from models.vilt.processor import SHORTEST_EDGE, SIZE_DIVISOR
 from models.vilt.tokenizer import MAX_TOKENS
 
+CARD = "MODEL_CARD.md"
 MANIFEST = f"""\
 [model]
 name = "vilt-shapes"
@@ -100,9 +101,12 @@ def assemble(run: Path, folder: Path) -> dict:
     (folder / "labels.json").write_text(json.dumps(labels, indent=1) + "\n")
     ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
     export(model, folder / "model.onnx")
+    parity = compare(model, folder / "model.onnx")
+    if not parity["ok"]:
+        raise RuntimeError(f"the export does not equal the checkpoint: {json.dumps(parity)}")
     write_examples(folder / "examples")
     report = {
-        "parity": compare(model, folder / "model.onnx"),
+        "parity": parity,
         "calibration": calibrate.calibrate(folder, seed=0),
         **evaluate.evaluate(folder, drawn=1000, seed=0),
     }
@@ -118,10 +122,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="model folder")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    # Made whole elsewhere first, so that whoever reads the folder meanwhile sees one revision or the other.
-    with tempfile.TemporaryDirectory() as scratch:
-        report = assemble(arguments.run, Path(scratch) / "model")
-        shutil.copytree(Path(scratch) / "model", arguments.out, dirs_exist_ok=True)
+    out: Path = arguments.out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".new-") as scratch:
+        made, old = Path(scratch) / "model", Path(scratch) / "old"
+        report = assemble(arguments.run, made)
+        if (out / CARD).is_file():
+            shutil.copyfile(out / CARD, made / CARD)
+        # Made whole beside its place and moved there, so that nothing of an older revision stays.
+        if out.exists():
+            out.rename(old)
+        made.rename(out)
     print(json.dumps(report, indent=1))
 
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import onnxruntime
@@ -21,6 +22,7 @@ import torch
 from torch import nn
 from transformers import ViltConfig, ViltForQuestionAnswering
 
+from models.vilt import embedding
 from models.vilt.export import export
 from models.vilt.model import load_model
 
@@ -98,8 +100,23 @@ def stock_logits(model: ViltForQuestionAnswering, inputs: Arrays) -> np.ndarray:
 
 
 def difference(session: onnxruntime.InferenceSession, inputs: Arrays, expected: np.ndarray) -> float:
-    """The largest absolute difference of a logit."""
+    """The largest absolute difference of a logit; NaN where there is one."""
     return float(np.abs(session.run(["logits"], inputs)[0] - expected).max())
+
+
+def padded_positions_logits(model: ViltForQuestionAnswering, inputs: Arrays) -> np.ndarray:
+    """Logits with each picture's positions spread over the padded size, and the mask right, B x labels.
+
+    What an export gives that reads one size for the whole batch.
+    """
+    right = embedding.interpolation_weights
+
+    def wrong(source: int, target: int, valid: torch.Tensor) -> torch.Tensor:
+        return right(source, target, torch.full_like(valid, target))
+
+    patched = mock.patch.object(embedding, "interpolation_weights", wrong)
+    with patched, embedding.deterministic(model), torch.inference_mode():
+        return model(**{k: torch.from_numpy(v) for k, v in inputs.items()}).logits.numpy()
 
 
 def compare(model: ViltForQuestionAnswering, onnx_file: Path) -> dict:
@@ -118,7 +135,11 @@ def compare(model: ViltForQuestionAnswering, onnx_file: Path) -> dict:
         differences[case.name] = difference(session, inputs, expected)
         for name, wrong in _mistakes(case, inputs).items():
             mistakes[name] = max(mistakes[name], difference(session, wrong, expected))
-    worst = max(differences.values())
+        if case.padded:
+            apart = float(np.abs(padded_positions_logits(model, inputs) - expected).max())
+            mistakes["positions_of_padded_size"] = max(mistakes["positions_of_padded_size"], apart)
+    # numpy's maximum keeps a NaN, which Python's may drop; and NaN is within no tolerance.
+    worst = float(np.max(list(differences.values())))
     return {
         "ok": worst <= TOLERANCE < min(mistakes.values()),
         "tolerance": TOLERANCE,
@@ -140,11 +161,6 @@ def _mistakes(case: Case, inputs: Arrays) -> dict[str, Arrays]:
         wrong["attention_mask_all_ones"] = inputs | {"attention_mask": ones["attention_mask"]}
     if case.padded:
         wrong["pixel_mask_all_ones"] = inputs | {"pixel_mask": ones["pixel_mask"]}
-        # Positions spread over the padded height, the padding still masked in the rest of the picture: the first
-        # column of the mask is what the height is read from.
-        tall = inputs["pixel_mask"].copy()
-        tall[:, :, 0] = 1
-        wrong["positions_of_padded_size"] = inputs | {"pixel_mask": tall}
     return wrong
 
 

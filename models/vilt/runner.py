@@ -1,4 +1,4 @@
-"""A model folder run as serving runs it: ONNX Runtime, tokenizer.json and the processor's arithmetic. No torch."""
+"""A model folder in ONNX Runtime with its tokenizer and the processor's arithmetic, in batches. Needs no torch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ class ModelFolder:
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
 
-    def probabilities(self, examples: Sequence[Example], batch: int = 32) -> np.ndarray:
-        """Softmax over the labels, float64, questions x labels, in the order of the examples' questions."""
+    def logits(self, examples: Sequence[Example], batch: int = 32) -> np.ndarray:
+        """Logits, float64, questions x labels, in the order of the examples' questions."""
         asked = [(e.pixels, q.text) for e in examples for q in e.questions]
         parts = [self._logits(asked[k : k + batch]) for k in range(0, len(asked), batch)]
-        logits = np.concatenate(parts).astype(np.float64)
+        return np.concatenate(parts).astype(np.float64)
+
+    def probabilities(self, examples: Sequence[Example]) -> np.ndarray:
+        """Softmax of the logits."""
+        logits = self.logits(examples)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 

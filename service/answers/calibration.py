@@ -102,6 +102,10 @@ class Calibration:
     confidence: Confidence | None
     answerability: Answerability | None
 
+    def applies_to(self, score_kind: ScoreKind) -> bool:
+        """Whether it was fitted on scores of this kind; where the file does not say, any."""
+        return self.confidence is None or self.confidence.applies_to(score_kind)
+
     @classmethod
     def load(cls, source: Path | str | Mapping[str, object]) -> Calibration:
         """From a file, or from what such a file holds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -56,6 +56,10 @@ class Verdict:
     off_set: float | None
     raw_answer: str | None
     answer_type: AnswerType
+
+    def withheld(self) -> Verdict:
+        """The same verdict with its answer held back: for a backend that knows it to be worthless."""
+        return replace(self, answer=None, confidence=None, calibrated=False, abstained=True)
 
 
 def check_max_risk(max_risk: float | None, calibration: Calibration | None, score_kind: ScoreKind) -> None:
@@ -142,7 +146,7 @@ def _answerable(
     """Whether the question can be answered, and the fitted probability that it can."""
     nothing = posterior.answer_set.unanswerable
     fitted = calibration.answerability if calibration is not None else None
-    if fitted is not None:
+    if fitted is not None and calibration is not None and calibration.applies_to(posterior.score_kind):
         answerability = fitted(0.0 if nothing is None else posterior.mass(nothing), top_mass)
         return answerability >= fitted.threshold, answerability
     if not posterior.says_unanswerable:

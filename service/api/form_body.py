@@ -112,6 +112,9 @@ class _Collector:
         kind, parameters = parse_options_header(self._headers.get(b"content-disposition", b""))
         if kind != b"form-data" or b"name" not in parameters:
             raise _bad("a part has no Content-Disposition: form-data with a name")
+        encoding = self._headers.get(b"content-transfer-encoding", b"binary").strip().lower()
+        if encoding not in (b"binary", b"8bit", b"7bit"):
+            raise _bad("a part has a Content-Transfer-Encoding, which is not undone. Send its bytes as they are")
         if len(self.parts) == MAX_PARTS:
             raise _bad(f"it has more than {MAX_PARTS} parts")
         filename = parameters.get(b"filename")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from service.api.form_body import Part
@@ -16,18 +16,23 @@ _WHOLE_FIELDS = ("top_k", "timeout_ms")
 _PICTURE_FIELDS = ("image", "image_base64")
 
 
-def form_fields(parts: Sequence[Part], *, many: bool) -> dict[str, Any]:
+def form_fields(parts: Sequence[Part], known: Collection[str], *, many: bool) -> dict[str, Any]:
     """The fields of a form; pictures stay `Part`s. Empty optional fields count as absent, as HTML forms send them.
 
     Args:
         parts: in the order in which they came.
+        known: the names that a form may have beside the picture's and `question`.
         many: whether the form asks many questions: `question` repeated, or `questions` as a JSON list.
 
     Raises:
-        VQAError: `invalid_field`.
+        VQAError: `unknown_field` or `invalid_field`.
     """
     grouped: dict[str, list[Part]] = {}
     for part in parts:
+        if part.name not in known and part.name not in (*_PICTURE_FIELDS, "question"):
+            hint = " Send the picture as image." if part.filename is not None else ""
+            detail = f"This field is not known. Known: image, {', '.join(sorted(known))}.{hint}"
+            raise VQAError(Code.UNKNOWN_FIELD, detail, field=part.name[:100])
         grouped.setdefault(part.name, []).append(part)
     if many and {"question", "questions"} <= grouped.keys():
         raise VQAError(

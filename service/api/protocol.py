@@ -6,12 +6,17 @@ uvicorn bounds neither: a client could send headers without end, or none at all,
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import uuid
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from service.api.problems import PROBLEM_TYPE, problem_bytes
 from service.errors import Code, VQAError
+from service.telemetry.logs import request_id
+
+log = logging.getLogger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024
 HEAD_TIMEOUT_S = 15.0
@@ -88,8 +93,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: VQAError) -> None:
         self._head = b""
+        token = request_id.set(uuid.uuid4().hex)
         body = problem_bytes(error)
-        head = f"content-type: {PROBLEM_TYPE}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        head = (
+            f"content-type: {PROBLEM_TYPE}\r\ncontent-length: {len(body)}\r\nx-request-id: {request_id.get()}\r\n"
+            "connection: close\r\n\r\n"
+        )
+        log.info("refused before any route: %s", error.detail, extra={"status": error.status, "code": error.code.value})
+        request_id.reset(token)
         self.transport.write(STATUS_LINE[error.status] + head.encode("ascii") + body)
         self.transport.close()
 

@@ -91,7 +91,8 @@ async def _read_fields(request: Request, hold: BodyHold, settings: Settings, *, 
     media_type = content_type.partition(";")[0].strip().lower()
     chunks = stream_body(request, hold, limit=settings.max_body_bytes, timeout_s=settings.body_timeout_s)
     if media_type == "multipart/form-data":
-        return form_fields(await parse_form(chunks, content_type), many=many)
+        known = (AnswersBody if many else AnswerBody).model_fields
+        return form_fields(await parse_form(chunks, content_type), known, many=many)
     if media_type == "application/json":
         data = bytearray()
         async for chunk in chunks:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import choose_encoder
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
@@ -89,6 +89,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         status = "ready" if ready else "draining" if gateway.draining else "not_ready"
         return _json(Ready(status=status, backends=backends), 200 if ready else 503)
 
+    @router.head("/models", include_in_schema=False)
     @router.get("/models", **documented("models"))
     async def models() -> Response:
         """The models that this server answers with."""
@@ -107,19 +108,21 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         ]
         return _json(Models(models=served))
 
+    @router.head("/metrics", include_in_schema=False)
     @router.get("/metrics", **documented("metrics"))
-    async def scrape() -> Response:
-        """All metrics, for Prometheus."""
+    async def scrape(request: Request) -> Response:
+        """All metrics, for Prometheus, in the format that the scraper asks for."""
+        render, content_type = choose_encoder(request.headers.get("accept", ""))
         # Rendering takes milliseconds, which the event loop has not got.
-        text = await run_in_threadpool(generate_latest, metrics.registry)
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
+        text = await run_in_threadpool(render, metrics.registry)
+        return Response(text, headers={"Content-Type": content_type})
 
-    @router.get("/openapi.json", include_in_schema=False)
+    @router.api_route("/openapi.json", methods=["GET", "HEAD"], include_in_schema=False)
     async def openapi(request: Request) -> Response:
         """The OpenAPI document."""
         return JSONResponse(request.app.openapi())
 
-    @router.get("/", include_in_schema=False)
+    @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def index() -> Response:
         """Where to go from here."""
         links = ["/answer", "/answers", "/models", "/livez", "/readyz", "/metrics", "/openapi.json"]

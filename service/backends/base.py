@@ -50,12 +50,16 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A backend's reply to one question; times in seconds."""
+    """A backend's reply to one question; times in seconds.
+
+    `withheld` says that the backend knows its answer to be worthless, whatever its probability; a warning says why.
+    """
 
     posterior: Posterior
     queue_s: float
     inference_s: float
     warnings: tuple[Notice, ...] = ()
+    withheld: bool = False
 
 
 class Backend(Protocol):

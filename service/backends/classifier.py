@@ -156,7 +156,8 @@ class ViltClassifier:
         except VQAError:
             self._suspect()
             raise
-        return Scored(posterior, batched.queue_s, batched.run_s, self._warnings(encoded))
+        warnings = self._warnings(encoded)
+        return Scored(posterior, batched.queue_s, batched.run_s, warnings, withheld=encoded.words == 0)
 
     def _warnings(self, encoded: EncodedQuestion) -> tuple[Notice, ...]:
         found = [DEMO_WARNING] if self._manifest.model.demo else []
@@ -169,6 +170,10 @@ class ViltClassifier:
                     f"{limit + encoded.cut} were cut off.",
                 )
             )
+        if encoded.words == 0:
+            found.append(Notice("question_not_understood", "The model knows no word of the question."))
+        elif encoded.unknown > encoded.words:
+            found.append(Notice("question_partly_understood", "The model does not know most words of the question."))
         return tuple(found)
 
     async def _run(self, items: Sequence[Item]) -> Sequence[NDArray[np.float32] | Exception]:

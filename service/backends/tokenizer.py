@@ -12,10 +12,19 @@ from tokenizers import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuestion:
-    """Token ids (int64, shape (tokens,)) with [CLS] and [SEP], and how many tokens the limit cut off."""
+    """One question as the model reads it.
+
+    Attributes:
+        ids: int64, shape (tokens,), with [CLS] and [SEP].
+        cut: how many tokens the limit cut off.
+        words: how many tokens are words, parts of words or numbers that the vocabulary has.
+        unknown: how many tokens stand for a word that it does not have.
+    """
 
     ids: NDArray[np.int64]
     cut: int
+    words: int
+    unknown: int
 
 
 class QuestionTokenizer:
@@ -32,11 +41,22 @@ class QuestionTokenizer:
         self.max_tokens = max_tokens
         pad = self._tokenizer.token_to_id("[PAD]")
         self.pad_id = 0 if pad is None else int(pad)
+        self._unknown_id = self._tokenizer.token_to_id("[UNK]")
 
     def encode(self, question: str) -> EncodedQuestion:
         """Encode one question, cut to `max_tokens` with its closing mark kept."""
-        ids: list[int] = self._tokenizer.encode(question).ids
+        encoding = self._tokenizer.encode(question)
+        ids: list[int] = encoding.ids
+        content = [
+            (token_id, token)
+            for token_id, token, mark in zip(ids, encoding.tokens, encoding.special_tokens_mask, strict=True)
+            if not mark
+        ]
+        unknown = sum(token_id == self._unknown_id for token_id, _ in content)
+        words = sum(
+            token_id != self._unknown_id and any(char.isalnum() for char in token) for token_id, token in content
+        )
         cut = max(0, len(ids) - self.max_tokens)
         if cut:
             ids = ids[: self.max_tokens - 1] + ids[-1:]
-        return EncodedQuestion(np.asarray(ids, dtype=np.int64), cut)
+        return EncodedQuestion(np.asarray(ids, dtype=np.int64), cut, words, unknown)

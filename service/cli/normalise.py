@@ -29,7 +29,7 @@ def _standard_input() -> Iterator[str]:
         raise click.ClickException("there is no standard input; give the texts as arguments")
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
-            yield line.decode("utf-8").rstrip("\r\n")
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise click.ClickException(f"line {number}: not UTF-8 (at byte {error.start})") from error
 

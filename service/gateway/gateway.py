@@ -263,6 +263,8 @@ class Gateway:
         scored = await plan.backend.ask(picture, question.text, plan.answer_set)
         finishing = time.perf_counter()
         verdict = finish(scored.posterior, plan.backend.calibration, top_k=question.top_k, max_risk=question.max_risk)
+        if scored.withheld:
+            verdict = verdict.withheld()
         now = time.perf_counter()
         stages = self._metrics.stage_seconds
         stages.labels("queue").observe(scored.queue_s)

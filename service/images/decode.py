@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageChops
 
 from service.images.colour import to_rgb
 from service.images.formats import bmp, gif, heif, jpeg, png, tiff, webp
@@ -94,7 +94,7 @@ def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:
     """
     if kind is Format.JPEG and (prepared.suspect or _ends_grey(picture)):
         again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
-        cut = again.tobytes() != picture.tobytes()
+        cut = ImageChops.difference(again, picture).getbbox() is not None
     elif kind is Format.PNG and (prepared.suspect or _ends_zero(picture)):
         with decoder_boundary(kind):
             cut = png.lacks_pixels(prepared.payload)

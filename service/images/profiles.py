@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 MAX_PROFILE_BYTES = 4 * 2**20
@@ -20,6 +21,7 @@ _MAX_TAGS = 100  # the colour library takes no more
 # Profiles that differ from sRGB by no more than rounding are not applied: most photographs carry one of
 # these.
 _SAME_LEVELS = 2
+_COLLAPSED_LEVELS = 32
 _SPACES = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK", "LAB": "Lab"}
 
 _SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
@@ -70,7 +72,10 @@ def _build(mode: str, icc: bytes | None) -> ImageCms.ImageCmsTransform | None:
         if profile.profile.xcolor_space.strip() != _SPACES.get(mode, mode).strip() and mode != "LAB":
             return None
         transform = ImageCms.buildTransform(profile, _SRGB, mode, "RGB", ImageCms.Intent.PERCEPTUAL)
-        return None if mode == "RGB" and _is_srgb(transform) else transform
+        if mode != "RGB":
+            return transform
+        moved = _on_lattice(transform)
+        return None if _is_srgb(moved) or _collapses(moved) else transform
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError, MemoryError):
         return None
 
@@ -89,9 +94,21 @@ def _without_float_tags(icc: bytes) -> bytes:
     return bytes(out)
 
 
-def _is_srgb(transform: ImageCms.ImageCmsTransform) -> bool:
-    """Whether the transform leaves a lattice of colours where it is."""
+def _lattice() -> NDArray[np.uint8]:
+    """9 x 9 x 9 colours from black to white as a picture, 27 x 27 x 3."""
     levels = np.linspace(0, 255, 9).astype(np.uint8)
-    lattice = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(27, 27, 3)
-    moved = np.asarray(ImageCms.applyTransform(Image.fromarray(lattice), transform))
-    return int(np.abs(moved.astype(np.int16) - lattice).max()) <= _SAME_LEVELS
+    return np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(27, 27, 3)
+
+
+def _on_lattice(transform: ImageCms.ImageCmsTransform) -> NDArray[np.uint8]:
+    return np.asarray(ImageCms.applyTransform(Image.fromarray(_lattice()), transform))
+
+
+def _is_srgb(moved: NDArray[np.uint8]) -> bool:
+    """Whether the transform leaves a lattice of colours where it is."""
+    return int(np.abs(moved.astype(np.int16) - _lattice()).max()) <= _SAME_LEVELS
+
+
+def _collapses(moved: NDArray[np.uint8]) -> bool:
+    """Whether the transform makes nearly one colour of all: the profile is well formed and says nothing."""
+    return int(np.ptp(moved.reshape(-1, 3), axis=0).max()) <= _COLLAPSED_LEVELS

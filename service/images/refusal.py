@@ -28,6 +28,6 @@ def unsupported(found: str, accepted: str) -> ImageError:
     """The bytes are something else than an accepted picture; `found` names it."""
     return ImageError(
         Code.UNSUPPORTED_MEDIA_TYPE,
-        f"The bytes are {found}, which is not accepted. Accepted pictures: {accepted}.",
+        f"The bytes are {found}. Accepted pictures: {accepted}.",
         extra={"found": found},
     )

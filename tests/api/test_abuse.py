@@ -134,7 +134,10 @@ def test_the_time_for_a_head_does_not_run_while_a_body_is_sent(
 def test_what_is_no_http_gets_a_problem(running: Running) -> None:
     reply = exchange(running.port, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n")
     assert reply.startswith(b"HTTP/1.1 400")
-    assert json.loads(reply.partition(b"\r\n\r\n")[2])["code"] == "bad_request"
+    head, _, body = reply.partition(b"\r\n\r\n")
+    problem = json.loads(body)
+    assert problem["code"] == "bad_request"
+    assert f"x-request-id: {problem['request_id']}".encode() in head
 
 
 def test_a_client_that_offers_http_2_is_answered_in_http_1(running: Running) -> None:

@@ -228,6 +228,46 @@ def test_the_reply_is_the_contracts(served: Running) -> None:
     assert body["timings_ms"]["total"] >= body["timings_ms"]["inference"]
 
 
+@pytest.mark.parametrize(
+    "question", ["ما لون الشكل؟", "какого цвета фигура?", "図形は何色ですか", "???", "!!!", "😀", "x" * 900]
+)
+def test_a_question_of_which_no_word_is_known_is_not_answered(served: Running, question: str) -> None:
+    """Whatever the scores say: they are those of an empty question."""
+    body = served.client.post("/answer", json=GOOD | {"question": question}).json()
+    assert (body["answer"], body["abstained"], body["confidence"], body["calibrated"]) == (None, True, None, False)
+    assert "question_not_understood" in {w["code"] for w in body["warnings"]}
+
+
+def test_a_question_of_which_little_is_known_comes_with_a_warning(served: Running) -> None:
+    body = served.client.post("/answer", json=GOOD | {"question": "какого цвета circle?"}).json()
+    assert "question_partly_understood" in {w["code"] for w in body["warnings"]}
+    assert served.client.post("/answer", json=GOOD).json()["warnings"][1:] == []
+
+
+@pytest.mark.parametrize("name", ["file", "img", "upload", "Image", "image[]"])
+def test_a_picture_under_another_name_is_told_its_name(served: Running, name: str) -> None:
+    files = [(name, ("a.png", drawn_circle())), ("question", (None, "what color is it?"))]
+    reply = served.client.post("/answer", files=files)
+    assert (reply.status_code, reply.json()["code"], reply.json()["field"]) == (422, "unknown_field", name)
+    assert "as image" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "status"), [("base64", 400), ("quoted-printable", 400), ("binary", 200), ("8BIT", 200)]
+)
+def test_an_encoded_part_is_never_read_as_it_stands(served: Running, encoding: str, status: int) -> None:
+    body = (
+        (
+            f'--b\r\nContent-Disposition: form-data; name="question"\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n'
+            'what color is the shape?\r\n--b\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n'
+        ).encode()
+        + drawn_circle()
+        + b"\r\n--b--\r\n"
+    )
+    reply = served.client.post("/answer", content=body, headers={"Content-Type": "multipart/form-data; boundary=b"})
+    assert reply.status_code == status, reply.text
+
+
 class TestManyQuestions:
     """`POST /answers`."""
 

@@ -68,7 +68,7 @@ def test_every_stage_and_outcome_is_counted() -> None:
 
 
 def test_probes_may_use_head(served: Running) -> None:
-    for path in ("/livez", "/readyz"):
+    for path in ("/livez", "/readyz", "/metrics", "/models", "/openapi.json", "/"):
         reply = served.client.head(path)
         assert (reply.status_code, reply.content) == (200, b"")
 
@@ -84,6 +84,9 @@ def test_the_loop_lag_is_measured(served: Running) -> None:
 def test_metrics_are_in_the_text_format(served: Running) -> None:
     reply = served.client.get("/metrics")
     assert reply.headers["content-type"].startswith("text/plain")
+    open_metrics = served.client.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert open_metrics.headers["content-type"].startswith("application/openmetrics-text")
+    assert open_metrics.text.endswith("# EOF\n")
     assert {family.name for family in text_string_to_metric_families(reply.text)} >= {
         "vqa_stage_seconds",
         "process_cpu_seconds",

@@ -48,6 +48,7 @@ class TestNormalise:
 
     def test_plain_and_arguments(self) -> None:
         assert run("normalise", text="The cat.\nNone\n").output == "cat\n0\n"
+        assert run("normalise", "--json", text='\ufeff"two"\n').output == '"2"\n'
         assert run("normalise", "A dog!", "yes").output == "dog\nyes\n"
         assert run("normalise", "--code", "2016", "A dog!").output == "dog\n"
 

@@ -42,7 +42,7 @@ def vqa_serve(*flags: str, cwd: Path | None = None, ready: bool = True, **enviro
     process = subprocess.Popen(
         [VQA, "serve", "--port", "0", *flags],
         cwd=cwd,
-        env=os.environ | environment,
+        env={name: value for name, value in (os.environ | environment).items() if value},
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -139,6 +139,20 @@ def test_a_drain_that_takes_too_long_ends_with_a_503() -> None:
         assert b"retry-after" in reply.lower()
         served.process.wait(20)
     assert not any("Traceback" in line for line in served.log), served.log
+
+
+def test_nothing_is_written_to_the_home_folder(tmp_path: Path) -> None:
+    """Official builds of ONNX Runtime keep a device's id there and report to their maker, unless told not to.
+
+    Under CI they keep still by themselves, so those variables are taken away.
+    """
+    told = {name: "" for name in os.environ if name.startswith(("ORT_", "XDG_"))}
+    with vqa_serve(HOME=str(tmp_path), CI="", TF_BUILD="", GITHUB_ACTIONS="", **told) as served:
+        assert served.ask().json()["answer"] == "red"
+        time.sleep(1)
+        connections = psutil.Process(served.process.pid).net_connections()
+        assert {c.laddr.port for c in connections} == {int(served.url.rsplit(":", 1)[1])}
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_threads_stay_within_what_is_allowed() -> None:

@@ -9,7 +9,7 @@ from service.images.prepared import Prepared
 from service.images.refusal import truncated, undecodable
 
 _KIND = "BMP"
-_RAW, _RLE8, _RLE4, _BITFIELDS, _ALPHA_BITFIELDS = 0, 1, 2, 3, 6
+_RAW, _RLE8, _RLE4, _BITFIELDS = 0, 1, 2, 3
 # Run-length data is unpacked in Python, byte by byte; this keeps the worst file under a second or two.
 _MAX_RLE_PIXELS = 4 * 2**20
 

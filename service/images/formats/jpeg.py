@@ -51,7 +51,6 @@ class _Layout:
     # component -> for each of its 64 coefficients the lowest bit sent so far, or None
     bits: dict[int, list[int | None]] = field(default_factory=dict)
     scans: int = 0
-    last_scan_refines: bool = False
     restart_interval: int = 0
     exif: bytes = b""
     icc: dict[int, bytes] = field(default_factory=dict)
@@ -80,8 +79,8 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         orientation=exif.orientation(layout.exif),
         icc=_profile(layout),
         inverted=len(layout.components) == 4 and not layout.adobe,
-        # What the last refining scan lacks is invisible; what another one lacks is not.
-        suspect=layout.progressive and not layout.last_scan_refines,
+        # A scan that lacks data leaves the picture coarse, which nothing in the file or the pixels tells.
+        suspect=layout.progressive,
     )
 
 
@@ -138,7 +137,8 @@ def _walk(data: bytes, layout: _Layout, limits: ImageLimits) -> int:
 def _draws(marker: int, body: bytes, layout: _Layout) -> bool:
     """Whether the segment takes part in drawing; what metadata is of use is put aside."""
     if marker == _APP1:
-        if not layout.exif and body.startswith(exif.EXIF_PREFIX):
+        # Some editors leave an empty block in front of the real one.
+        if body.startswith(exif.EXIF_PREFIX) and len(body) > len(layout.exif) and not _has_content(layout.exif):
             layout.exif = body
         return False
     if marker == _APP2:
@@ -153,6 +153,11 @@ def _draws(marker: int, body: bytes, layout: _Layout) -> bool:
     if marker == _APP0:
         return body.startswith(b"JFIF\0")  # it decides between YCbCr and RGB
     return not (marker == _COM or _APP0 <= marker <= _APP15)
+
+
+def _has_content(block: bytes) -> bool:
+    """Whether an Exif block has room for a header and an entry."""
+    return len(block) > len(exif.EXIF_PREFIX) + 8
 
 
 def _read_frame(marker: int, body: bytes, layout: _Layout, limits: ImageLimits) -> None:
@@ -185,7 +190,6 @@ def _read_scan(body: bytes, layout: _Layout) -> None:
     ):
         raise undecodable(_KIND, "it has too many scans for its size")
     first, last, approximation = body[1 + 2 * count : 4 + 2 * count]
-    layout.last_scan_refines = approximation >> 4 > 0
     if not layout.progressive:
         first, last, approximation = 0, 63, 0
     if first > last or last > 63:

@@ -22,6 +22,7 @@ _COMPRESSIONS = frozenset({_RAW, 2, 3, 4, 5, 7, 8, 32946, 32773})
 _YCBCR = 6
 _WHITE_IS_ZERO = 0
 _SEPARATE_PLANES = 2
+_SIGNED = 2
 _MAX_PROFILE_BYTES = 4 * 2**20
 # A decoder's buffer for one strip or tile, in bytes for each pixel that the limit allows.
 _STRIP_BYTES_PER_PIXEL = 4
@@ -44,6 +45,8 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
     compression = page.value(tags.COMPRESSION, _RAW)
     if compression not in _COMPRESSIONS:
         raise unsupported(f"a TIFF picture with compression number {compression}", ACCEPTED_TEXT)
+    if (kinds := page.values(tags.SAMPLE_FORMAT)) is not None and (kinds == _SIGNED).any():
+        raise undecodable(KIND, "its samples are signed numbers, which say nothing about brightness")
     bits = page.values(tags.BITS)
     depth = 1 if bits is None else int(bits.max())
     _check_strips(page, width, height, depth, limits)
