@@ -12,16 +12,9 @@ from models.shapes.annotators import annotate
 from models.shapes.examples import Example, Split
 from models.shapes.questions import Question
 
-# The opening words by which the official annotations sort questions (mscoco_question_types.txt), as far as these
-# questions use them. A question belongs to the longest that it begins with.
-QUESTION_TYPES = (
-    "are", "are there", "are there any", "can you", "do", "do you", "does the", "does this", "how", "how many", "is",
-    "is he", "is it", "is the", "is the person", "is there", "is there a", "is this", "is this a", "what",
-    "what animal is", "what brand", "what color", "what color is", "what color is the", "what does the", "what is",
-    "what is in the", "what is on the", "what is the", "what is the color of the", "what is the man",
-    "what is the name", "what is this", "what kind of", "what number is", "what room is", "what sport is", "what time",
-    "where are the", "where is the", "which", "who is", "why",
-)  # fmt: skip
+# The opening words by which the official annotations sort questions (GT-Vision-Lab/VQA, QuestionTypes). A question
+# belongs to the longest that it begins with.
+QUESTION_TYPES = tuple((Path(__file__).parent / "mscoco_question_types.txt").read_text().splitlines())
 OTHER_TYPE = "none of the above"
 
 

@@ -1,7 +1,7 @@
 """Make the model folder from a training run: `python -m models.vilt.package RUN --out models/vilt-shapes`.
 
 Exports, compares with PyTorch, copies what serving reads, fits the calibration, measures, and writes the manifest.
-MODEL_CARD.md is written by hand, from `evaluation.json`, which this writes.
+MODEL_CARD.md is written by hand, but for its section of figures.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from models.shapes.phrasing import Group
 from models.shapes.render import render
 from models.shapes.scene import COLORS, Background, Box, Scene, Shape
 from models.vilt import calibrate, evaluate
+from models.vilt.card import with_figures
 from models.vilt.export import export
 from models.vilt.model import load_model
 from models.vilt.parity import compare
@@ -128,7 +129,7 @@ def main() -> None:
         made, old = Path(scratch) / "model", Path(scratch) / "old"
         report = assemble(arguments.run, made)
         if (out / CARD).is_file():
-            shutil.copyfile(out / CARD, made / CARD)
+            (made / CARD).write_text(with_figures((out / CARD).read_text(), report))
         # Made whole beside its place and moved there, so that nothing of an older revision stays.
         if out.exists():
             out.rename(old)

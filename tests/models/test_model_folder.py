@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from models.manifest import digest, rewrite_digests, served_files
 from models.shapes.examples import Example
 from models.shapes.questions import ANSWERS, Question
+from models.vilt.card import with_figures
 from models.vilt.processor import output_size, preprocess
 from models.vilt.runner import ModelFolder
 from service.answers.calibration import Calibration
@@ -174,6 +175,13 @@ def test_examples_of_the_model_card(name: str, question: str, answer: str) -> No
     assert probabilities.sum() == pytest.approx(1.0)
     assert model.labels[int(probabilities.argmax())] == answer
     assert f"| {question}" in (FOLDER / "MODEL_CARD.md").read_text()
+
+
+def test_the_cards_figures_are_those_measured() -> None:
+    card, report = (FOLDER / "MODEL_CARD.md").read_text(), json.loads((FOLDER / "evaluation.json").read_text())
+    assert with_figures(card, report) == card
+    changed = report | {"drawn_test": report["drawn_test"] | {"accuracy": 0.1234}}
+    assert "12.34%" in with_figures(card, changed)
 
 
 def test_digest_is_sha256(tmp_path: Path) -> None:
