@@ -15,7 +15,6 @@ class Kind(StrEnum):
     ABSENT = "absent"  # yes/no, negated: is there no such thing
     IS_COLOR = "is_color"  # yes/no: has the only shape (of that name) this colour
     IS_NOT_COLOR = "is_not_color"
-    IS_SHAPE = "is_shape"  # yes/no: has the only shape this name
     COUNT = "count"  # how many such things
     OBJECT_PRESENT = "object_present"  # yes/no about an everyday object: always no, these are drawings of shapes
     OFF_TOPIC = "off_topic"  # nothing that a drawing of shapes could answer

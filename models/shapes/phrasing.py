@@ -1,8 +1,7 @@
 """How questions are worded: templates by kind of question, in groups that never share a wording.
 
 Slots: {a} a thing with its article ("a red shape"), {thing} and {things} without ("red shape", "red shapes"),
-{noun} "shape" or the name of one, {color} a colour, {object} an everyday object that no drawing here shows. Where there
-is only one shape, "the {noun}" may become "it".
+{noun} "shape" or the name of one, {color} a colour, {object} an everyday object that no drawing here shows.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from models.shapes import wordings_calibration, wordings_test, wordings_train
 from models.shapes.kinds import Kind
 from models.shapes.wordings_train import EASY
 
-__all__ = ["EASY", "OBJECTS", "PRONOUNS", "TEMPLATES", "Group", "Kind"]
+__all__ = ["EASY", "OBJECTS", "TEMPLATES", "Group", "Kind"]
 
 
 class Group(StrEnum):
@@ -22,10 +21,6 @@ class Group(StrEnum):
     TRAIN = "train"
     CALIBRATION = "calibration"
     TEST = "test"
-
-
-# People say "it" where there is only one thing to mean. Stands in for "the {noun}".
-PRONOUNS: tuple[str, ...] = ("it", "this")
 
 
 TEMPLATES: dict[Group, dict[Kind, tuple[str, ...]]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.shapes.phrasing import EASY, OBJECTS, PRONOUNS, TEMPLATES, Group, Kind
+from models.shapes.phrasing import EASY, OBJECTS, TEMPLATES, Group, Kind
 from models.shapes.scene import COLORS, SHAPES, Scene
 
 UNANSWERABLE = "unanswerable"
@@ -24,7 +24,6 @@ TOPIC_SHARES: dict[str, float] = {
     "present": 0.2,
     "absent": 0.22,
     "is_color": 0.06,
-    "is_shape": 0.04,
     "count": 0.1,
     "object_present": 0.02,
     "false_premise": 0.03,
@@ -95,10 +94,8 @@ class Asker:
     def phrase(self, kind: Kind, rng: np.random.Generator, **slots: str) -> str:
         """A wording of the kind with its slots filled."""
         easy = kind in EASY and rng.random() < self.easy_share
-        templates = EASY[kind] if easy else TEMPLATES[self.group][kind]
-        if slots.get("noun") in PRONOUNS:
-            templates = tuple(t.replace("the {noun}", "{noun}") for t in templates if "the {noun}" in t)
-        return _pick(rng, templates).format(**slots)
+        template = _pick(rng, EASY[kind] if easy else TEMPLATES[self.group][kind])
+        return template.format(**slots)
 
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...] | list[str]) -> str:
@@ -115,16 +112,11 @@ def _thing(color: str | None, kind: str | None) -> dict[str, str]:
 
 
 def _noun(scene: Scene, rng: np.random.Generator) -> tuple[str, str] | None:
-    """A noun (or pronoun) that names exactly one shape of the scene, and that shape's colour."""
+    """A noun that names exactly one shape of the scene, and that shape's colour."""
     singles = [(s.kind, s.color) for s in scene.shapes if scene.count(kind=s.kind) == 1]
-    if len(scene.shapes) == 1 and rng.random() < 0.6:
-        return _any_single(rng), scene.shapes[0].color
+    if len(scene.shapes) == 1 and rng.random() < 0.5:
+        return "shape", scene.shapes[0].color
     return singles[int(rng.integers(len(singles)))] if singles else None
-
-
-def _any_single(rng: np.random.Generator) -> str:
-    """What to call a shape that is the only one, without saying which it is."""
-    return _pick(rng, PRONOUNS) if rng.random() < 0.3 else "shape"
 
 
 def _color(asker: Asker, scene: Scene, rng: np.random.Generator) -> Question | None:
@@ -192,15 +184,6 @@ def _is_color(asker: Asker, scene: Scene, rng: np.random.Generator) -> Question 
     return Question(text, _yes_no(right != negated), "is_color")
 
 
-def _is_shape(asker: Asker, scene: Scene, rng: np.random.Generator) -> Question | None:
-    if len(scene.shapes) != 1:
-        return None
-    shape, right = scene.shapes[0].kind, bool(rng.random() < 0.5)
-    asked = shape if right else _pick(rng, [s for s in SHAPES if s != shape])
-    text = asker.phrase(Kind.IS_SHAPE, rng, noun=_any_single(rng), **_thing(None, asked))
-    return Question(text, _yes_no(right), "is_shape")
-
-
 def _count(asker: Asker, scene: Scene, rng: np.random.Generator) -> Question | None:
     color, kind = ((None, None), (None, _pick(rng, SHAPES)), (_pick(rng, tuple(COLORS)), None))[
         int(rng.choice(3, p=(0.4, 0.35, 0.25)))
@@ -242,7 +225,6 @@ _TOPICS: dict[str, Callable[[Asker, Scene, np.random.Generator], Question | None
     "present": _present,
     "absent": _absent,
     "is_color": _is_color,
-    "is_shape": _is_shape,
     "count": _count,
     "object_present": _object_present,
     "false_premise": _false_premise,

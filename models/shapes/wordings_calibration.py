@@ -38,7 +38,6 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.IS_COLOR: ("does the {noun} look {color}?", "is the {noun} in the picture {color}?"),
     Kind.IS_NOT_COLOR: ("is the {noun} in the image not {color}?",),
-    Kind.IS_SHAPE: ("is the {noun} in the picture {a}?", "would you call the {noun} {a}?"),
     Kind.COUNT: (
         "how many {things} are in the picture?",
         "how many {things} are visible?",

@@ -38,7 +38,6 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.IS_COLOR: ("is this {noun} {color}?", "does the {noun} here have the color {color}?"),
     Kind.IS_NOT_COLOR: ("is the {noun} here not {color}?",),
-    Kind.IS_SHAPE: ("is the {noun} here {a}?", "is what you see {a}?"),
     Kind.COUNT: (
         "how many {things} are here?",
         "how many {things} does the image contain?",

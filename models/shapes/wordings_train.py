@@ -34,9 +34,6 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
     Kind.SHAPE: (
         "which shape is in the picture?",
         "what shape is this?",
-        "what shape is it?",
-        "what is it?",
-        "what is this?",
         "what shape do you see?",
         "what kind of shape is there?",
         "what is the shape in the image?",
@@ -102,12 +99,6 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
         "is the {noun} not {color}?",
         "is the {noun} in the picture not {color}?",
         "is the colour of the {noun} not {color}?",
-    ),
-    Kind.IS_SHAPE: (
-        "is the {noun} {a}?",
-        "is the {noun} in the image {a}?",
-        "is the {noun} shown {a}?",
-        "is this {a}?",
     ),
     Kind.COUNT: (
         "how many {things} are there?",

@@ -17,7 +17,7 @@ from PIL import Image
 from models.shapes.annotators import annotate, vqa_accuracy
 from models.shapes.degrade import DEGRADATIONS, degrade
 from models.shapes.examples import Mixture, Split, draw_example, draw_split, stream
-from models.shapes.phrasing import EASY, OBJECTS, PRONOUNS, TEMPLATES, Group, Kind
+from models.shapes.phrasing import EASY, OBJECTS, TEMPLATES, Group, Kind
 from models.shapes.questions import ANSWERS, UNANSWERABLE, Asker, Question
 from models.shapes.render import render
 from models.shapes.scene import COLORS, SHAPES, easy_scene, varied_scene
@@ -98,7 +98,6 @@ def test_wordings_objects_and_damages_are_disjoint_between_groups() -> None:
 def test_no_calibration_or_test_question_matches_a_training_wording() -> None:
     """Stronger than comparing templates: two templates could still give the same question."""
     templates = [t for group in (EASY, TEMPLATES[Group.TRAIN]) for ts in group.values() for t in ts]
-    templates += [t.replace("the {noun}", pronoun) for t in templates for pronoun in PRONOUNS]
     slots = {
         "color": "|".join(COLORS),
         "noun": "|".join(("shape", *SHAPES)),
@@ -146,8 +145,6 @@ def _believe(question: Question, kinds: list[str], colors: list[str]) -> str | N
     if question.topic == "is_color":
         of_kind = [c for c, k in zip(colors, kinds, strict=True) if kind in (None, k)]
         return "yes" if (of_kind == [color]) != ("not" in words) else "no"
-    if question.topic == "is_shape":
-        return "yes" if kinds == [kind] else "no"
     if question.topic == "object_present":
         return "no"
     return UNANSWERABLE
@@ -164,12 +161,12 @@ def test_answers_follow_from_the_facts(split: Split) -> None:
             topics.add(question.topic)
             assert question.answer in ANSWERS
             assert question.answer == _believe(question, kinds, colors), (question, kinds, colors)
-    assert len(topics) == 11
+    assert len(topics) == 10
 
 
 def test_answers_are_balanced_enough_to_need_the_picture() -> None:
-    questions = [q for e in draw_split(Split.VAL, 0, 1500, questions=6) for q in e.questions]
-    for topic in ("present", "absent", "is_color", "is_shape"):
+    questions = [q for e in draw_split(Split.VAL, 0, 500, questions=6) for q in e.questions]
+    for topic in ("present", "absent", "is_color"):
         share = np.mean([q.answer == "yes" for q in questions if q.topic == topic])
         assert 0.4 < share < 0.6, topic
     counts = {q.answer for q in questions if q.topic == "count"}
