@@ -7,6 +7,7 @@ answer does not depend on who shares the batch. The batch taken next is that of 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextvars import Context
@@ -46,7 +47,7 @@ class Batcher(Generic[Item, Result]):
             takes its neighbours with it.
         max_batch: most items of a batch.
         runners: batches that may run at once.
-        clock: seconds that never go back; None takes the event loop's.
+        clock: seconds that never go back. (uvloop's own clock counts whole milliseconds only.)
         observe_batch: told the size of each batch.
     """
 
@@ -56,13 +57,13 @@ class Batcher(Generic[Item, Result]):
         *,
         max_batch: int,
         runners: int = 1,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
         observe_batch: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._run = run
         self._max_batch = max_batch
         self._runners = runners
-        self._clock = clock
+        self._now = clock
         self._observe_batch = observe_batch
         self._queues: dict[Hashable, deque[_Waiting[Item, Result]]] = {}
         self._order = 0
@@ -101,9 +102,6 @@ class Batcher(Generic[Item, Result]):
                 _settle(entry, VQAError(Code.NOT_READY, "The model is shutting down.", retry_after_s=1))
         if self._tasks:
             await asyncio.wait(self._tasks)
-
-    def _now(self) -> float:
-        return self._clock() if self._clock else asyncio.get_running_loop().time()
 
     def _start_runner(self) -> None:
         if self._busy < self._runners:

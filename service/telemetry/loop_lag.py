@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 
 async def watch_loop_lag(observe: Callable[[float], None], *, interval_s: float = 0.25) -> None:
     """Report, every `interval_s` seconds until cancelled, by how many seconds the timer came too late."""
-    loop = asyncio.get_running_loop()
     while True:
-        planned = loop.time() + interval_s
+        planned = time.perf_counter() + interval_s
         await asyncio.sleep(interval_s)
-        observe(max(0.0, loop.time() - planned))
+        observe(max(0.0, time.perf_counter() - planned))
