@@ -7,9 +7,10 @@ import dataclasses
 import hashlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from service.answers import finish
 from service.backends import Backend, Health, State
@@ -25,6 +26,7 @@ from service.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Outcome = Reply | VQAError
 
 # Building a set takes some 10 µs a choice; more than this many would be felt by everybody else on the event loop.
@@ -98,13 +100,13 @@ class Gateway:
         if self._draining:
             raise VQAError(Code.DRAINING, "The service is shutting down. Ask another replica.", retry_after_s=1)
 
-    def check_options(self, question: Question) -> None:
+    async def check_options(self, question: Question) -> None:
         """Refuse options that no question could be asked with; the text is not looked at.
 
         Raises:
             VQAError: as `Router.plan`.
         """
-        self._router.plan(question, AnswerSets())
+        await self._off_loop(len(question.choices or ()), lambda: self._router.plan(question, AnswerSets()))
 
     def health(self) -> dict[str, Health]:
         """The state of each backend."""
@@ -177,9 +179,9 @@ class Gateway:
         except Exception:
             self._count_error(Code.INTERNAL_ERROR, len(questions))
             raise
-        if all(isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED for o in outcomes):
-            assert isinstance(outcomes[0], VQAError)
-            raise outcomes[0]
+        late = [o for o in outcomes if isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED]
+        if late and len(late) == len(outcomes):
+            raise late[0]
         return outcomes
 
     async def _answer_all(
@@ -189,9 +191,13 @@ class Gateway:
         deadline = Deadline.after(timeout_ms)
         async with deadline.applied():
             plans = await self._plan_all(questions)
-            wanted = {p.plan.backend.name: p.plan.backend for p in plans if isinstance(p, _Planned)}
-            prepared = await self._prepare(picture, list(wanted.values())) if wanted else None
-        return await asyncio.gather(*(self._outcome(prepared, plan, started, deadline) for plan in plans))
+            asked = [plan for plan in plans if isinstance(plan, _Planned)]
+            if not asked:
+                return [self._refused(plan) for plan in plans if isinstance(plan, VQAError)]
+            wanted = {planned.plan.backend.name: planned.plan.backend for planned in asked}
+            prepared = await self._prepare(picture, list(wanted.values()))
+        answered = iter(await asyncio.gather(*(self._outcome(prepared, each, started, deadline) for each in asked)))
+        return [self._refused(plan) if isinstance(plan, VQAError) else next(answered) for plan in plans]
 
     async def _plan_all(self, questions: Sequence[Question | VQAError]) -> list[_Planned | VQAError]:
         def work() -> list[_Planned | VQAError]:
@@ -199,6 +205,10 @@ class Gateway:
             return [q if isinstance(q, VQAError) else self._plan(q, sets) for q in questions]
 
         choices = sum(len(q.choices) for q in questions if isinstance(q, Question) and q.choices)
+        return await self._off_loop(choices, work)
+
+    async def _off_loop(self, choices: int, work: Callable[[], T]) -> T:
+        """Do `work` in a decoding thread if it concerns many choices, else here and now."""
         return await self._decoder.run(work) if choices > _MANY_CHOICES else work()
 
     def _plan(self, question: Question, sets: AnswerSets) -> _Planned | VQAError:
@@ -233,18 +243,17 @@ class Gateway:
         self._metrics.stage_seconds.labels("decode").observe(prepared.decode_s)
         return prepared
 
-    async def _outcome(
-        self, prepared: _Prepared | None, plan: _Planned | VQAError, started: float, deadline: Deadline
-    ) -> Outcome:
+    def _refused(self, error: VQAError) -> VQAError:
+        """An error that was found before anybody was asked, counted."""
+        self._count_error(error.code)
+        return error
+
+    async def _outcome(self, prepared: _Prepared, planned: _Planned, started: float, deadline: Deadline) -> Outcome:
         """One question's reply or error, counted."""
-        if isinstance(plan, VQAError) or prepared is None:
-            assert isinstance(plan, VQAError)
-            self._count_error(plan.code)
-            return plan
-        backend = plan.plan.backend
+        backend = planned.plan.backend
         try:
             async with deadline.applied():
-                reply = await self._ask(prepared, plan, started)
+                reply = await self._ask(prepared, planned, started)
         except VQAError as error:
             self._count_error(error.code, backend=backend.name)
             return error
