@@ -20,6 +20,7 @@ from service.gateway.deadline import Deadline
 from service.gateway.question import Picture, Question, clean_text
 from service.gateway.reply import ImageFacts, Reply, StageTimes
 from service.gateway.router import AnswerSets, Plan, Router
+from service.gateway.tally import Tally
 from service.images import DecodePool, ImageLimits, decode_image
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
@@ -68,6 +69,7 @@ class Gateway:
         self._backends = backends
         self._decoder = decoder
         self._metrics = metrics
+        self._tally = Tally(metrics)
         self._router = Router(backends, settings.policy)
         self._admission = Admission(settings.max_in_flight, metrics.in_flight.set)
         self._limits = ImageLimits(max_bytes=settings.max_image_bytes, max_pixels=settings.max_image_pixels)
@@ -170,14 +172,14 @@ class Gateway:
             with self._admission.permits(len(questions)):
                 outcomes = await self._answer_all(picture, questions, timeout_ms)
         except VQAError as error:
-            self._count_error(error.code, len(questions))
+            self._tally.error(error.code, len(questions))
             raise
         except asyncio.CancelledError:
             code = Code.DRAINING if self._draining else Code.CLIENT_CLOSED_REQUEST
-            self._count_error(code, len(questions))
+            self._tally.error(code, len(questions))
             raise
         except Exception:
-            self._count_error(Code.INTERNAL_ERROR, len(questions))
+            self._tally.error(Code.INTERNAL_ERROR, len(questions))
             raise
         late = [o for o in outcomes if isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED]
         if late and len(late) == len(outcomes):
@@ -245,7 +247,7 @@ class Gateway:
 
     def _refused(self, error: VQAError) -> VQAError:
         """An error that was found before anybody was asked, counted."""
-        self._count_error(error.code)
+        self._tally.error(error.code)
         return error
 
     async def _outcome(self, prepared: _Prepared, planned: _Planned, started: float, deadline: Deadline) -> Outcome:
@@ -255,13 +257,13 @@ class Gateway:
             async with deadline.applied():
                 reply = await self._ask(prepared, planned, started)
         except VQAError as error:
-            self._count_error(error.code, backend=backend.name)
+            self._tally.error(error.code, backend=backend.name)
             return error
         except Exception:
             log.exception("the %s failed", backend.name)
-            self._count_error(Code.BACKEND_FAILED, backend=backend.name)
+            self._tally.error(Code.BACKEND_FAILED, backend=backend.name)
             return _backend_failed(backend)
-        self._count_reply(reply)
+        self._tally.reply(reply)
         return reply
 
     async def _ask(self, prepared: _Prepared, planned: _Planned, started: float) -> Reply:
@@ -293,18 +295,6 @@ class Gateway:
             detail = f"The longest deadline is {limit} ms."
             raise VQAError(Code.INVALID_FIELD, detail, field="timeout_ms", extra={"limit": limit})
         return wanted
-
-    def _count_error(self, code: Code, questions: int = 1, *, backend: str = "none") -> None:
-        self._metrics.questions.labels(backend, code.value).inc(questions)
-
-    def _count_reply(self, reply: Reply) -> None:
-        verdict, backend = reply.verdict, reply.route.backend
-        outcome = "abstained" if verdict.abstained else "unanswerable" if verdict.answerable is False else "answered"
-        self._metrics.questions.labels(backend, outcome).inc()
-        flag = {True: "true", False: "false", None: "unknown"}[verdict.answerable]
-        self._metrics.answerable.labels(backend, flag).inc()
-        if verdict.confidence is not None:
-            self._metrics.confidence.labels(backend).observe(verdict.confidence)
 
 
 def _backend_failed(backend: Backend) -> VQAError:
