@@ -36,16 +36,20 @@ OPERATIONS = [
 ]
 
 
-@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+@pytest.mark.parametrize(
+    ("path", "method", "mode"),
+    [
+        *((path, method, GenerationMode.POSITIVE) for path, method in OPERATIONS),
+        # The others take no parameters, so there is nothing to get wrong.
+        *((path, method, GenerationMode.NEGATIVE) for path, method in OPERATIONS if method == "POST"),
+    ],
+)
 def test_no_generated_request_is_a_fault_of_ours(served: Running, path: str, method: str, mode: GenerationMode) -> None:
     """No 500, and every reply is one that the document announces.
 
     501 to 504 are announced too: they say that a question needs what is not there, not that the service broke.
     """
     operation = schemathesis.openapi.from_url(f"{served.url}/openapi.json")[path][method]
-    if mode is GenerationMode.NEGATIVE and method == "GET":
-        pytest.skip("nothing to get wrong: the route takes no parameters")
 
     @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(generation_mode=mode))
