@@ -60,6 +60,24 @@ def test_signed_samples_are_refused() -> None:
     assert "signed" in refused.value.detail
 
 
+@pytest.mark.parametrize(("scale", "order"), [(1, "<"), (257, "<"), (1, ">"), (257, ">")])
+def test_a_tiff_palette_of_8_bit_values_is_taken_for_such(scale: int, order: str) -> None:
+    """2 x 1 pixels: index 1 is (255, 128, 0), index 2 is (0, 64, 255)."""
+    palette = np.zeros((3, 256), dtype=order + "u2")
+    palette[:, 1], palette[:, 2] = (255, 128, 0), (0, 64, 255)
+    where = 10
+    tags = [(256, 3, 1, 2), (257, 3, 1, 1), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 3), (273, 4, 1, 8)]
+    tags += [(277, 3, 1, 1), (278, 3, 1, 1), (279, 3, 1, 2), (320, 3, 768, where)]
+    entries = b""
+    for tag, kind, count, value in tags:
+        short = struct.pack(order + "HH", value, 0) if kind == 3 and count == 1 else struct.pack(order + "I", value)
+        entries += struct.pack(order + "HHI", tag, kind, count) + short
+    start = where + 2 * 768
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", start) + b"\x01\x02"
+    data = head + (palette * scale).tobytes() + struct.pack(order + "H", len(tags)) + entries + bytes(4)
+    assert decode_image(data).pixels[0].tolist() == [[255, 128, 0], [0, 64, 255]]
+
+
 @pytest.mark.parametrize("quality", [50, 85])
 @pytest.mark.parametrize("kept", [0.02, 0.5, 0.9])
 def test_a_progressive_jpeg_cut_in_its_last_scan_and_closed(quality: int, kept: float) -> None:

@@ -55,7 +55,7 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
     return Prepared(
         width=width,
         height=height,
-        payload=tags.drawing_alone(page),
+        payload=tags.drawing_alone(tags.with_wide_palette(page)),
         orientation=turn if 1 <= turn <= 8 else 1,
         icc=page.blob(tags.ICC, _MAX_PROFILE_BYTES),
         # The decoder inverts "0 is white" up to 8 bits a sample itself, and not above.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ KIND = "TIFF"
 WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 256, 257, 258, 259, 262
 STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS_PER_STRIP, STRIP_SIZES = 273, 274, 277, 278, 279
 PLANAR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES = 284, 322, 323, 324, 325
-SUBSAMPLING, SAMPLE_FORMAT, ICC = 530, 339, 34675
+SUBSAMPLING, SAMPLE_FORMAT, COLOR_MAP, ICC = 530, 339, 320, 34675
 PAGE_KIND, SUB_DIRECTORIES, DNG_VERSION = 254, 330, 50706
 _LAYOUT = {WIDTH, HEIGHT, STRIP_OFFSETS, ROWS_PER_STRIP, STRIP_SIZES, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_SIZES}
 _SAMPLING = {BITS, COMPRESSION, PHOTOMETRIC, SAMPLES, PLANAR, SUBSAMPLING, SAMPLE_FORMAT}
@@ -162,6 +162,19 @@ def check_inside(data: bytes, offsets: npt.NDArray[np.int64], sizes: npt.NDArray
     # The sums could wrap round, so the room behind each offset is compared instead.
     if (sizes > len(data) - np.minimum(offsets, len(data))).any():
         raise truncated(KIND, "inside its pixel data")
+
+
+def with_wide_palette(page: Directory) -> Directory:
+    """The page with its palette in 16 bits a value, as the format has it.
+
+    Some old programs wrote 8-bit values; libtiff's own tools take a palette with no larger value for such a one.
+    """
+    values = page.values(COLOR_MAP, 3 * 2**16)
+    if values is None or values.max() > 255 or page.entries[COLOR_MAP][0] != 3:
+        return page
+    at = page.entries[COLOR_MAP][2]
+    wide = (values * 257).astype(page.order + "u2").tobytes()
+    return replace(page, data=page.data[:at] + wide + page.data[at + len(wide) :])
 
 
 def drawing_alone(page: Directory) -> bytes:
