@@ -155,12 +155,8 @@ class Posterior:
             np.arange(len(answer_set), dtype=np.intp),
         )
 
-    def masses(self) -> NDArray[np.float64]:
-        """(n,) the absolute mass of each member: probability times in-set mass, or the sigmoid score."""
-        return self.probabilities if self.off_set is None else self.probabilities * (1.0 - self.off_set)
-
     def mass(self, member: int) -> float:
-        """The absolute mass of one member; see `masses`."""
+        """The absolute mass of one member: probability times in-set mass, or the sigmoid score."""
         scale = 1.0 if self.off_set is None else 1.0 - self.off_set
         return float(self.probabilities[member]) * scale
 

@@ -100,11 +100,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def says_unanswerable(self) -> bool:
-        """Whether any label is of the "cannot tell" family."""
-        return bool(self._family.any())
-
     def covers(self, answer_set: AnswerSet) -> list[int]:
         """The members of a set that no label says; empty where the vocabulary covers it.
 

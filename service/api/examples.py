@@ -78,7 +78,7 @@ MODELS_EXAMPLE: dict[str, Any] = {
 
 # For each code what a detail says, and which field it names.
 PROBLEM_EXAMPLES: dict[Code, tuple[str, str | None]] = {
-    Code.BAD_REQUEST: ("This server does not switch protocols. Send HTTP/1.1 without Upgrade.", None),
+    Code.BAD_REQUEST: ("Invalid HTTP request received.", None),
     Code.UNSUPPORTED_CONTENT_TYPE: (
         "The Content-Type must be application/json or multipart/form-data, not 'text/plain'.",
         None,

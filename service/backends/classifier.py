@@ -120,6 +120,7 @@ class ViltClassifier:
         try:
             self._model = await loop.run_in_executor(self._thread, self._load)
         except BaseException:
+            # A cancelled start too must not look as if it went on.
             self._health = Health(State.FAILED, "it could not be loaded; the log says why")
             raise
         self._health = Health(State.READY)
@@ -187,7 +188,7 @@ class ViltClassifier:
 
     def _suspect(self) -> None:
         """After a failure: find out whether it was the question or the model."""
-        if self._probe is None or self._probe.done():
+        if self._health.state is not State.STOPPED and (self._probe is None or self._probe.done()):
             self._probe = asyncio.get_running_loop().create_task(self._probe_until_well(), context=Context())
 
     async def _probe_until_well(self) -> None:
@@ -197,6 +198,7 @@ class ViltClassifier:
             try:
                 await loop.run_in_executor(self._thread, self._loaded.probe)
             except Exception:
+                # Whatever it throws is the finding.
                 log.exception("the model fails on a picture and a question that it must answer")
                 self._health = Health(State.FAILED, "an inference that must work fails; the log says why")
             else:

@@ -29,7 +29,7 @@ SERVER_TIMEOUT_S = 60
 @click.option("--answer-set", help="A named set instead: yes-no, numbers, colors or open.")
 @click.option("--max-risk", type=float, help="Abstain where the risk of a wrong answer may exceed this.")
 @click.option("--top-k", type=click.IntRange(1, 100), default=5, show_default=True, help="Most candidates.")
-@click.option("--server", metavar="URL", help="Question this server instead of loading the model here.")
+@click.option("--server", metavar="URL", help="Ask this server instead of loading the model here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole reply as JSON.")
 @settings_options("classifier", "models_dir", "policy")
 def ask(
@@ -43,7 +43,7 @@ def ask(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Question QUESTION about the picture in the file IMAGE (`-` reads standard input)."""
+    """Ask QUESTION about the picture in the file IMAGE (`-` reads standard input)."""
     data = _read(image)
     options: dict[str, Any] = {"answer_set": answer_set, "max_risk": max_risk, "top_k": top_k}
     if choices is not None:

@@ -179,6 +179,7 @@ class Gateway:
             self._tally.error(code, len(questions))
             raise
         except Exception:
+            # A fault of ours, counted on its way to the door's last net.
             self._tally.error(Code.INTERNAL_ERROR, len(questions))
             raise
         late = [o for o in outcomes if isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED]
@@ -194,12 +195,19 @@ class Gateway:
         async with deadline.applied():
             plans = await self._plan_all(questions)
             asked = [plan for plan in plans if isinstance(plan, _Planned)]
-            if not asked:
-                return [self._refused(plan) for plan in plans if isinstance(plan, VQAError)]
             wanted = {planned.plan.backend.name: planned.plan.backend for planned in asked}
-            prepared = await self._prepare(picture, list(wanted.values()))
-        answered = iter(await asyncio.gather(*(self._outcome(prepared, each, started, deadline) for each in asked)))
-        return [self._refused(plan) if isinstance(plan, VQAError) else next(answered) for plan in plans]
+            prepared = await self._prepare(picture, list(wanted.values())) if asked else None
+        answered: list[Outcome] = []
+        if prepared is not None:
+            answered = await asyncio.gather(*(self._outcome(prepared, each, started, deadline) for each in asked))
+        # Counted here, where nothing can be cancelled any more: each question once, whatever happened to the others.
+        for planned, outcome in zip(asked, answered, strict=True):
+            self._tally.outcome(outcome, planned.plan.backend.name)
+        for plan in plans:
+            if isinstance(plan, VQAError):
+                self._tally.error(plan.code)
+        remaining = iter(answered)
+        return [plan if isinstance(plan, VQAError) else next(remaining) for plan in plans]
 
     async def _plan_all(self, questions: Sequence[Question | VQAError]) -> list[_Planned | VQAError]:
         def work() -> list[_Planned | VQAError]:
@@ -232,6 +240,7 @@ class Gateway:
                 try:
                     by_backend[backend.name] = backend.prepare(image)
                 except Exception:
+                    # One backend's fault leaves the questions of the others alone.
                     log.exception("the %s could not prepare a picture", backend.name)
                     by_backend[backend.name] = _backend_failed(backend)
             facts = ImageFacts(hashlib.sha256(data).hexdigest(), image.width, image.height)
@@ -245,26 +254,18 @@ class Gateway:
         self._metrics.stage_seconds.labels("decode").observe(prepared.decode_s)
         return prepared
 
-    def _refused(self, error: VQAError) -> VQAError:
-        """An error that was found before anybody was asked, counted."""
-        self._tally.error(error.code)
-        return error
-
     async def _outcome(self, prepared: _Prepared, planned: _Planned, started: float, deadline: Deadline) -> Outcome:
-        """One question's reply or error, counted."""
+        """One question's reply or error."""
         backend = planned.plan.backend
         try:
             async with deadline.applied():
-                reply = await self._ask(prepared, planned, started)
+                return await self._ask(prepared, planned, started)
         except VQAError as error:
-            self._tally.error(error.code, backend=backend.name)
             return error
         except Exception:
+            # A backend may throw anything; it stays this question's.
             log.exception("the %s failed", backend.name)
-            self._tally.error(Code.BACKEND_FAILED, backend=backend.name)
             return _backend_failed(backend)
-        self._tally.reply(reply)
-        return reply
 
     async def _ask(self, prepared: _Prepared, planned: _Planned, started: float) -> Reply:
         question, plan = planned.question, planned.plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.errors import Code
+from service.errors import Code, VQAError
 from service.gateway.reply import Reply
 from service.telemetry.metrics import Metrics
 
@@ -23,8 +23,15 @@ class Tally:
         """`questions` that were refused or failed; `backend` is the one that was asked, if any was."""
         self._metrics.questions.labels(backend, code.value).inc(questions)
 
-    def reply(self, reply: Reply) -> None:
-        """One that was answered: answered, unanswerable or abstained, with its flag and its confidence."""
+    def outcome(self, outcome: Reply | VQAError, backend: str) -> None:
+        """One that `backend` was asked."""
+        if isinstance(outcome, VQAError):
+            self.error(outcome.code, backend=backend)
+        else:
+            self._reply(outcome)
+
+    def _reply(self, reply: Reply) -> None:
+        """Answered, unanswerable or abstained, with its flag and its confidence."""
         verdict, backend = reply.verdict, reply.route.backend
         outcome = "abstained" if verdict.abstained else "unanswerable" if verdict.answerable is False else "answered"
         self._metrics.questions.labels(backend, outcome).inc()

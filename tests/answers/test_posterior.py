@@ -18,6 +18,10 @@ SCORES = st.lists(st.floats(-60, 60) | st.just(-math.inf), min_size=len(LABELS),
 CHOICES = st.lists(st.sampled_from(["yes", "no", "2", "red", "blue", "unknown"]), min_size=1, unique=True)
 
 
+def masses_of(posterior: Posterior) -> list[float]:
+    return [posterior.mass(member) for member in range(len(posterior.answer_set))]
+
+
 def of(labels, logits, kind, choices=None):
     vocabulary = Vocabulary(labels)
     answer_set = vocabulary.default_set if choices is None else AnswerSet.from_choices(choices)
@@ -49,7 +53,7 @@ def test_raw_logprobs_before_the_mask(case):
     assert as_dict(posterior) == pytest.approx({**expected["p"], "unanswerable": 0.0}, abs=1e-9)
     assert posterior.off_set == pytest.approx(1 - expected["in_set_mass"], abs=1e-9)
     assert posterior.mass(0) == pytest.approx(0.8 * 0.05, abs=1e-9)
-    assert posterior.masses().tolist() == pytest.approx([0.04, 0.01, 0.0], abs=1e-9)
+    assert masses_of(posterior) == pytest.approx([0.04, 0.01, 0.0], abs=1e-9)
     assert posterior.score_kind is ScoreKind.LOGPROB
 
 
@@ -151,7 +155,7 @@ def test_nothing_in_the_set():
     ):
         assert posterior.probabilities.tolist() == pytest.approx([1 / 3] * 3)
         assert posterior.off_set == 1.0
-        assert posterior.masses().tolist() == [0.0, 0.0, 0.0]
+        assert masses_of(posterior) == [0.0, 0.0, 0.0]
     silent = of(["yes", "no"], [-math.inf, -math.inf], "sigmoid")
     assert silent.probabilities.tolist() == [0.0, 0.0]
     unsaid = of(["red"], [1.0], "sigmoid", ["yes"])
@@ -224,7 +228,7 @@ def test_softmax_equals_the_sum_over_labels_and_loses_nothing(scores, choices):
         to = own or GROUPS.get(label, "unanswerable")
         if to in spoken:
             spoken[to] += weight / total
-    masses = posterior.masses().tolist()
+    masses = masses_of(posterior)
     assert masses == pytest.approx(list(spoken.values()), abs=1e-9)
     assert posterior.off_set == pytest.approx(1 - math.fsum(spoken.values()), abs=1e-9)
     assert math.fsum(posterior.probabilities) == pytest.approx(1.0, abs=1e-12)

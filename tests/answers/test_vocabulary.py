@@ -19,14 +19,14 @@ def test_the_default_set_merges_spellings_and_the_family(vocabulary):
     assert default.unanswerable == 5
     assert default.name == "vocabulary"
     assert vocabulary.project(default).index.tolist() == [0, 1, 2, 2, 2, 5, 5, 5, 3, -1, 4]
-    assert vocabulary.says_unanswerable
+    assert vocabulary.default_set.unanswerable is not None
 
 
 def test_a_vocabulary_without_the_family_cannot_say_unanswerable():
     vocabulary = Vocabulary(["yes", "no"])
     assert vocabulary.default_set.spellings == ("yes", "no")
     assert vocabulary.default_set.unanswerable is None
-    assert not vocabulary.says_unanswerable
+    assert vocabulary.default_set.unanswerable is None
     assert not vocabulary.project(AnswerSet.named("yes-no")).reaches(2)
 
 

@@ -112,6 +112,29 @@ async def test_a_stopped_classifier_refuses(classifier: ViltClassifier) -> None:
     assert refused.value.code is Code.NOT_READY
 
 
+async def test_a_failure_while_stopping_does_not_bring_it_back(classifier: ViltClassifier) -> None:
+    running, go_on = threading.Event(), threading.Event()
+
+    class Session:
+        def run(self, *arguments: object) -> object:
+            running.set()
+            go_on.wait(10)
+            raise RuntimeError("the device is gone")
+
+    pixels = prepared(classifier, drawn_circle())
+    classifier._model = dataclasses.replace(classifier._loaded, session=Session())
+    asked = asyncio.ensure_future(classifier.ask(pixels, "what color is it?", classifier.default_set))
+    await until(running.is_set)
+    stopping = asyncio.ensure_future(classifier.stop())
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(RuntimeError, match="device is gone"):
+        await asked
+    await stopping
+    await asyncio.sleep(0.05)
+    assert classifier.health().state is State.STOPPED
+
+
 async def test_before_it_is_loaded_it_says_so() -> None:
     classifier = ViltClassifier(load_manifest(MODELS, "vilt-shapes"))
     assert classifier.health().state is State.STARTING

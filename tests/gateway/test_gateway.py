@@ -133,6 +133,21 @@ async def test_a_caller_that_leaves_while_its_picture_is_decoded() -> None:
     assert isinstance(await gateway.answer(PICTURE, Question("b?")), Reply)
 
 
+async def test_each_question_is_counted_once_though_the_caller_leaves_half_way() -> None:
+    backend = ScriptedBackend(sleep_s=30)
+    backend.quick = {"quick?"}
+    gateway, metrics = await made(backend)
+    task = asyncio.ensure_future(gateway.answer_all(PICTURE, [Question("quick?"), Question("slow?"), Question(" ")]))
+    async with asyncio.timeout(5):
+        while len(backend.asked) < 2:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    counted = [s.value for m in metrics.questions.collect() for s in m.samples if s.name == "vqa_questions_total"]
+    assert sum(counted) == 3
+
+
 async def test_faults_of_ours_are_counted_and_seen() -> None:
     gateway, metrics = await made(ScriptedBackend())
 
