@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.backends.base import Health, ModelInfo, Notice, Scored, State
-from service.backends.batcher import Batcher
 from service.backends.manifest import ModelManifest
 from service.backends.session import Device
 from service.backends.tokenizer import EncodedQuestion
 from service.backends.vilt import Item, ViltModel
 from service.errors import Code, VQAError
 from service.images import DecodedImage
+from service.scheduling import Batcher
 
 log = logging.getLogger(__name__)
 

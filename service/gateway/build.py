@@ -8,7 +8,7 @@ from service.backends.cpus import available_cpus
 from service.errors import SettingsError
 from service.gateway.gateway import Gateway
 from service.gateway.router import Router
-from service.images import DecodePool
+from service.scheduling import WorkerThreads
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -25,7 +25,7 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
         raise ManifestError(f"{manifest.folder}: a {manifest.model.kind} cannot be served as the classifier")
     cpus = available_cpus()
     threads = min(settings.threads or cpus, cpus)
-    decoder = DecodePool(settings.decode_threads or threads)
+    decoder = WorkerThreads(settings.decode_threads or threads)
     classifier = ViltClassifier(
         manifest,
         device=settings.device,

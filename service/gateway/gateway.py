@@ -21,7 +21,8 @@ from service.gateway.question import Picture, Question, clean_text
 from service.gateway.reply import ImageFacts, Reply, StageTimes
 from service.gateway.router import AnswerSets, Plan, Router
 from service.gateway.tally import Tally
-from service.images import DecodePool, ImageLimits, decode_image
+from service.images import ImageLimits, decode_image
+from service.scheduling import WorkerThreads
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -63,7 +64,7 @@ class Gateway:
     """
 
     def __init__(
-        self, settings: Settings, backends: Mapping[str, Backend], decoder: DecodePool, metrics: Metrics
+        self, settings: Settings, backends: Mapping[str, Backend], decoder: WorkerThreads, metrics: Metrics
     ) -> None:
         self._settings = settings
         self._backends = backends
@@ -137,7 +138,7 @@ class Gateway:
         """Stop the backends and the decoders."""
         self.drain()
         await asyncio.gather(*(backend.stop() for backend in self._backends.values()))
-        await asyncio.to_thread(self._decoder.shutdown)
+        await self._decoder.close()
 
     async def answer(self, picture: Picture, question: Question | VQAError, timeout_ms: int | None = None) -> Reply:
         """Answer one question.

@@ -25,14 +25,12 @@ from __future__ import annotations
 from service.errors import ImageError
 from service.images.decode import DecodedImage, decode_image
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
-from service.images.pool import DecodePool
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
 
 __all__ = [
     "ACCEPTED_FORMATS",
     "DEFAULT_LIMITS",
-    "DecodePool",
     "DecodedImage",
     "ImageError",
     "ImageLimits",

@@ -10,7 +10,7 @@ import pytest
 from service.errors import Code, ImageError, VQAError
 from service.gateway import Gateway, Picture, Question, Reply
 from service.gateway.admission import Admission
-from service.images import DecodePool
+from service.scheduling import WorkerThreads
 from service.settings import load_settings
 from service.telemetry.metrics import Metrics
 from tests.support.backends import ScriptedBackend
@@ -22,7 +22,7 @@ PICTURE = Picture(drawn_circle)
 async def made(*backends: ScriptedBackend, **flags: object) -> tuple[Gateway, Metrics]:
     metrics = Metrics()
     by_name = {backend.name: backend for backend in backends}
-    gateway = Gateway(load_settings(**flags), by_name, DecodePool(2), metrics)
+    gateway = Gateway(load_settings(**flags), by_name, WorkerThreads(2), metrics)
     await gateway.start()
     return gateway, metrics
 

@@ -1,20 +1,22 @@
 """A work-conserving batcher: an idle runner starts at once with what is there, a busy one collects. No timed window.
 
 Items of one batch share a key (the shape of their tensors), so a batch is never padded to its largest member and an
-answer does not depend on who shares the batch. The batch taken next is that of the longest waiting item.
+answer does not depend on who shares the batch. The batch taken next is that of the most urgent item: interactive before
+batch, then the nearest deadline, then the longest wait. Queues are bounded by admission, so a scan finds it; a heap would
+not survive an urgency that is raised while its item waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from service.errors import Code, VQAError
+from service.scheduling.urgency import Urgency
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,10 +34,16 @@ class Batched(Generic[Result]):
 @dataclass(slots=True, eq=False)
 class _Waiting(Generic[Item, Result]):
     item: Item
-    order: int
+    urgency: Urgency
+    number: int
     since: float
     future: asyncio.Future[Batched[Result]]
     taken: bool = False
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        """The least goes first."""
+        return *self.urgency.order, self.number
 
 
 class Batcher(Generic[Item, Result]):
@@ -45,8 +53,8 @@ class Batcher(Generic[Item, Result]):
         run: one batch of items of one key to one result each, in order. A result that is an exception fails its
             item alone; a raised one fails the batch, whose items are then run one by one, so that a bad item never
             takes its neighbours with it.
-        max_batch: most items of a batch.
-        runners: batches that may run at once.
+        max_batch: most items of a batch; may be changed at any time.
+        runners: batches that may run at once; may be changed at any time.
         clock: seconds that never go back. (uvloop's own clock counts whole milliseconds only.)
         observe_batch: told the size of each batch.
     """
@@ -61,31 +69,41 @@ class Batcher(Generic[Item, Result]):
         observe_batch: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._run = run
-        self._max_batch = max_batch
-        self._runners = runners
+        self.max_batch = max_batch
+        self.runners = runners
         self._now = clock
         self._observe_batch = observe_batch
-        self._queues: dict[Hashable, deque[_Waiting[Item, Result]]] = {}
-        self._order = 0
+        self._queues: dict[Hashable, list[_Waiting[Item, Result]]] = {}
+        self._count = 0
         self._busy = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.waiting = 0
         """Items that wait for a runner and whose callers are still there."""
 
-    async def submit(self, key: Hashable, item: Item) -> Batched[Result]:
+    @property
+    def running(self) -> int:
+        """Batches that run now."""
+        return self._busy
+
+    async def submit(self, key: Hashable, item: Item, urgency: Urgency | None = None) -> Batched[Result]:
         """Wait for one item's result. A caller that is cancelled while its item waits takes the item along.
 
+        Args:
+            key: items of one batch share it.
+            item: what `run` is given.
+            urgency: read when a batch is put together; without one the item goes after those that have a deadline.
+
         Raises:
-            VQAError: `not_ready` once the batcher is closed.
+            VQAError: `not_ready` once the batcher is closed, `deadline_exceeded` where the item's turn came too late.
             Exception: what `run` gave or raised for this item.
         """
         if self._closed:
-            raise VQAError(Code.NOT_READY, "The model is not loaded.", retry_after_s=1)
+            raise VQAError(Code.NOT_READY, "The service is not running.", retry_after_s=1)
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
-        entry = _Waiting(item, self._order, self._now(), future)
-        self._order += 1
-        self._queues.setdefault(key, deque()).append(entry)
+        entry = _Waiting(item, urgency or Urgency(), self._count, self._now(), future)
+        self._count += 1
+        self._queues.setdefault(key, []).append(entry)
         self.waiting += 1
         self._start_runner()
         try:
@@ -99,12 +117,12 @@ class Batcher(Generic[Item, Result]):
         self._closed = True
         for queue in list(self._queues.values()):
             for entry in queue:
-                _settle(entry, VQAError(Code.NOT_READY, "The model is shutting down.", retry_after_s=1))
+                _settle(entry, VQAError(Code.NOT_READY, "The service is shutting down.", retry_after_s=1))
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     def _start_runner(self) -> None:
-        if self._busy < self._runners:
+        if self._busy < self.runners:
             self._busy += 1
             # A batch belongs to several callers, so it runs in no caller's context (request id, trace).
             task = asyncio.get_running_loop().create_task(self._work(), context=Context())
@@ -123,24 +141,34 @@ class Batcher(Generic[Item, Result]):
             self._busy -= 1
             # Something is left only where the runner itself was cancelled or broke.
             for entry in batch:
-                _settle(entry, VQAError(Code.BACKEND_FAILED, "The model stopped while it answered."))
+                _settle(entry, VQAError(Code.BACKEND_FAILED, "The work was stopped half way."))
             if self.waiting and not self._closed:
                 self._start_runner()
 
     def _take(self) -> list[_Waiting[Item, Result]]:
-        """The longest waiting item with up to `max_batch - 1` others of its key."""
-        waiting = {key: queue for key, queue in self._queues.items() if queue}
-        if not waiting or self._closed:
-            return []
-        key = min(waiting, key=lambda name: waiting[name][0].order)
-        queue = waiting[key]
-        batch = [queue.popleft() for _ in range(min(len(queue), self._max_batch))]
-        if not queue:
-            del self._queues[key]
-        self.waiting -= len(batch)
-        for entry in batch:
-            entry.taken = True
-        return [entry for entry in batch if not entry.future.done()]
+        """The most urgent item with others of its key: as many as a batch may hold, but no more than this runner's share.
+
+        What has run out of time is told so and costs nothing more.
+        """
+        while self._queues and not self._closed:
+            key = min(self._queues, key=lambda name: min(entry.order for entry in self._queues[name]))
+            queue = self._queues[key]
+            queue.sort(key=lambda entry: entry.order)
+            # This runner is counted as busy already; those that are idle get as much as it does.
+            idle = max(self.runners - self._busy, 0)
+            batch = queue[: min(self.max_batch, -(-len(queue) // (idle + 1)))]
+            del queue[: len(batch)]
+            if not queue:
+                del self._queues[key]
+            self.waiting -= len(batch)
+            now = self._now()
+            for entry in batch:
+                entry.taken = True
+                if entry.urgency.expires <= now:
+                    _settle(entry, VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
+            if left := [entry for entry in batch if not entry.future.done()]:
+                return left
+        return []
 
     def _forget(self, key: Hashable, entry: _Waiting[Item, Result]) -> None:
         """Let go of an item whose caller has left, its tensors included."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from service.backends.batcher import Batched, Batcher
 from service.errors import Code, VQAError
+from service.scheduling import Batched, Batcher
 
 
 class Steps:

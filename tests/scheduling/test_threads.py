@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
-from service.images import DecodePool
+from service.errors import VQAError
+from service.scheduling import WorkerThreads
 
 
 async def until(condition: object, seconds: float = 2.0) -> None:
@@ -21,8 +23,8 @@ async def until(condition: object, seconds: float = 2.0) -> None:
 
 
 async def test_results_and_errors_come_back() -> None:
-    pool = DecodePool(2)
-    assert await pool.run(lambda a, b=0: a + b, 1, b=2) == 3
+    pool = WorkerThreads(2)
+    assert await pool.run(lambda: 1 + 2) == 3
 
     def fail() -> None:
         raise KeyError("ours")
@@ -30,11 +32,11 @@ async def test_results_and_errors_come_back() -> None:
     with pytest.raises(KeyError, match="ours"):
         await pool.run(fail)
     assert (pool.queued, pool.running) == (0, 0)
-    pool.shutdown()
+    await pool.close()
 
 
 async def test_threads_are_named_and_bounded() -> None:
-    pool = DecodePool(2, name="picture")
+    pool = WorkerThreads(2, name="picture")
     gate, names = threading.Event(), set()
 
     def work() -> None:
@@ -49,15 +51,15 @@ async def test_threads_are_named_and_bounded() -> None:
     assert (pool.queued, pool.running) == (0, 0)
     assert len(names) == 2
     assert all(name.startswith("picture") for name in names)
-    pool.shutdown()
+    await pool.close()
 
 
 async def test_a_job_whose_waiter_left_before_its_start_never_runs() -> None:
-    pool = DecodePool(1)
+    pool = WorkerThreads(1)
     gate, ran = threading.Event(), []
-    first = asyncio.create_task(pool.run(gate.wait, 5))
+    first = asyncio.create_task(pool.run(lambda: gate.wait(5)))
     await until(lambda: pool.running == 1)
-    waiting = [asyncio.create_task(pool.run(ran.append, number)) for number in range(4)]
+    waiting = [asyncio.create_task(pool.run(partial(ran.append, number))) for number in range(4)]
     await until(lambda: pool.queued == 4)
     waiting[1].cancel()
     waiting[2].cancel()
@@ -67,11 +69,11 @@ async def test_a_job_whose_waiter_left_before_its_start_never_runs() -> None:
     await asyncio.gather(*waiting, return_exceptions=True)
     assert ran == [0, 3]
     assert (pool.queued, pool.running) == (0, 0)
-    pool.shutdown()
+    await pool.close()
 
 
 async def test_a_running_job_goes_on_when_its_waiter_leaves_and_is_counted_until_its_end() -> None:
-    pool = DecodePool(1)
+    pool = WorkerThreads(1)
     gate, done = threading.Event(), []
 
     def work() -> None:
@@ -87,28 +89,30 @@ async def test_a_running_job_goes_on_when_its_waiter_leaves_and_is_counted_until
     gate.set()
     await until(lambda: pool.running == 0)
     assert done == [True]
-    pool.shutdown()
+    await pool.close()
 
 
 async def test_shutdown_drops_what_waits_and_takes_nothing_more() -> None:
-    pool = DecodePool(1)
+    pool = WorkerThreads(1)
     gate, ran = threading.Event(), []
-    running = asyncio.create_task(pool.run(gate.wait, 5))
+    running = asyncio.create_task(pool.run(lambda: gate.wait(5)))
     await until(lambda: pool.running == 1)
-    waiting = asyncio.create_task(pool.run(ran.append, 1))
+    waiting = asyncio.create_task(pool.run(partial(ran.append, 1)))
     await until(lambda: pool.queued == 1)
-    pool.shutdown(wait=False)
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0)
     gate.set()
     assert await running is True
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(VQAError):
         await waiting
+    await closing
     assert ran == []
-    with pytest.raises(RuntimeError):
-        await pool.run(ran.append, 2)
+    with pytest.raises(VQAError):
+        await pool.run(partial(ran.append, 2))
     assert (pool.queued, pool.running) == (0, 0)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_a_pool_needs_a_thread(threads: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
-        DecodePool(threads)
+        WorkerThreads(threads)

@@ -1,0 +1,23 @@
+"""What runs when, and for whom: queues, batches, shared work and admission. Knows no question, picture or model.
+
+All of it is pure asyncio on one event loop with the clock passed in, so that a test can set the time.
+"""
+
+from service.scheduling.admission import Admission, Ticket
+from service.scheduling.batcher import Batched, Batcher
+from service.scheduling.service_time import DecodeTime, ServiceTime
+from service.scheduling.shared_work import SharedWork
+from service.scheduling.threads import WorkerThreads
+from service.scheduling.urgency import Urgency
+
+__all__ = [
+    "Admission",
+    "Batched",
+    "Batcher",
+    "DecodeTime",
+    "ServiceTime",
+    "SharedWork",
+    "Ticket",
+    "Urgency",
+    "WorkerThreads",
+]

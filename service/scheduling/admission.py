@@ -1,0 +1,162 @@
+"""Who is let in: nobody whose deadline could not be kept, and nobody whose coming would break a promise made before.
+
+Work is counted in seconds of the machine: decoding of all, inference of those that share a backend. Questions are
+served by the nearest deadline (interactive before batch), and for one server this order keeps all deadlines if any
+order does (Liu and Layland, 1973). So a new question is let in when, at its place in that order, it and all behind it
+still finish in time. Decoding and inference are added up as if they took turns: exact where they share the cores, on the
+safe side where they do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from service.errors import Code, VQAError
+from service.scheduling.urgency import BATCH_RANK, Urgency
+
+# Predictions are means; promises are kept with room to spare.
+_MARGIN = 1.25
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """One question that was let in.
+
+    Attributes:
+        urgency: its own, or of all who wait for it.
+        backend: whose queue it will stand in.
+        decode_s, inference_s: seconds of the machine that it still needs; set to 0 as they are done.
+        latency_s: seconds that its own inference takes from beginning to end.
+    """
+
+    urgency: Urgency
+    backend: str
+    decode_s: float
+    inference_s: float
+    latency_s: float
+    task: asyncio.Task[object] | None = None
+    shed: VQAError | None = None
+
+
+class Admission:
+    """Bounds the questions under way in number and in time.
+
+    Args:
+        limit: most questions at once.
+        clock: seconds, the clock of the urgencies.
+        observe: told the number under way after each change.
+        observe_wait: told the predicted seconds of each question that asks to be let in.
+        observe_shed: told of each batch question that made way.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+        observe: Callable[[int], None] = lambda _: None,
+        observe_wait: Callable[[float], None] = lambda _: None,
+        observe_shed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._limit = limit
+        self._now = clock
+        self._observe = observe
+        self._observe_wait = observe_wait
+        self._observe_shed = observe_shed
+        self._tickets: dict[Ticket, None] = {}
+
+    @property
+    def in_flight(self) -> int:
+        """Questions under way."""
+        return len(self._tickets)
+
+    @contextmanager
+    def permit(self, ticket: Ticket) -> Iterator[None]:
+        """Let one question in for the time of the block, which runs in a task of its own.
+
+        Raises:
+            VQAError: `saturated`, at once or, for a batch question that has to make way, later.
+        """
+        self._admit(ticket)
+        ticket.task = asyncio.current_task()
+        self._tickets[ticket] = None
+        self._observe(len(self._tickets))
+        try:
+            yield
+        except asyncio.CancelledError:
+            if ticket.shed is None:
+                raise
+            if ticket.task is not None:
+                ticket.task.uncancel()
+            raise ticket.shed from None
+        finally:
+            self._tickets.pop(ticket, None)
+            self._observe(len(self._tickets))
+
+    def _admit(self, new: Ticket) -> None:
+        wait, late = self._predict(new)
+        self._observe_wait(wait)
+        if late > 0:
+            raise _saturated("The wait would be longer than the deadline allows.", late)
+        batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and t.shed is None]
+        waits_for_batch = new.urgency.rank < BATCH_RANK and batch
+        if len(self._tickets) - sum(1 for t in self._tickets if t.shed) >= self._limit:
+            if not waits_for_batch:
+                raise _saturated(f"{len(self._tickets)} questions are under way, as many as may be.", wait / 2)
+            self._shed(max(batch, key=lambda t: t.urgency.due), wait)
+        if waits_for_batch:
+            self._shed_the_late(batch, wait)
+
+    def _predict(self, new: Ticket) -> tuple[float, float]:
+        """Seconds until `new` would be done, and by how many it, or somebody behind it, would be late (0: nobody)."""
+        now = self._now()
+        ahead, behind = 0.0, []
+        for ticket in self._tickets:
+            if ticket.shed is not None or ticket.urgency.rank > new.urgency.rank:
+                continue
+            if ticket.urgency.order <= new.urgency.order:
+                ahead += _work(ticket, new.backend)
+            else:
+                behind.append(ticket)
+        own = _work(new, new.backend)
+        wait = ahead + own + new.latency_s
+        if ahead == 0.0 and not behind:
+            # With nothing in its way a question is tried whatever is believed, or a wrong belief would never end.
+            return wait, 0.0
+        late = now + _MARGIN * wait - new.urgency.due
+        done = ahead + own
+        for ticket in sorted(behind, key=lambda t: t.urgency.order):
+            done += _work(ticket, new.backend)
+            if ticket.backend == new.backend and late <= 0:
+                late = now + done + ticket.latency_s - ticket.urgency.due
+        return wait, max(late, 0.0)
+
+    def _shed_the_late(self, batch: list[Ticket], wait: float) -> None:
+        """Send away the batch questions that cannot keep their deadlines any more."""
+        now, done = self._now(), wait
+        for ticket in sorted(batch, key=lambda t: t.urgency.order):
+            done += _work(ticket, ticket.backend)
+            if now + done + ticket.latency_s > ticket.urgency.due and ticket.shed is None:
+                done -= _work(ticket, ticket.backend)
+                self._shed(ticket, wait)
+
+    def _shed(self, ticket: Ticket, wait: float) -> None:
+        ticket.shed = _saturated("Batch questions make way for interactive ones.", wait)
+        self._observe_shed()
+        if ticket.task is not None:
+            ticket.task.cancel()
+
+
+def _work(ticket: Ticket, backend: str) -> float:
+    return ticket.decode_s + (ticket.inference_s if ticket.backend == backend else 0.0)
+
+
+def _saturated(why: str, seconds: float) -> VQAError:
+    return VQAError(
+        Code.SATURATED, f"The service is saturated. {why} Try again later.", retry_after_s=max(1, math.ceil(seconds))
+    )
