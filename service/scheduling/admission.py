@@ -2,9 +2,10 @@
 
 Work is counted in seconds of the machine: decoding of all, inference of those that share a backend. Questions are
 served by the nearest deadline (interactive before batch), and for one server this order keeps all deadlines if any
-order does (Liu and Layland, 1973). So a new question is let in when, at its place in that order, it and all behind it
-still finish in time. Decoding and inference are added up as if they took turns: exact where they share the cores, on the
-safe side where they do not.
+order does (Liu and Layland, 1973; work that has begun is not interrupted, so at worst the longest other piece has just
+begun: Jeffay et al., 1991). So a new question is let in when, at its place in that order, it and all behind it
+still finish in time. Decoding and inference are added up as if they took turns: exact where they share the cores, on
+the safe side where they do not.
 """
 
 from __future__ import annotations
@@ -115,16 +116,19 @@ class Admission:
     def _predict(self, new: Ticket) -> tuple[float, float]:
         """Seconds until `new` would be done, and by how many it, or somebody behind it, would be late (0: nobody)."""
         now = self._now()
-        ahead, behind = 0.0, []
+        ahead, blocking, behind = 0.0, 0.0, []
         for ticket in self._tickets:
-            if ticket.shed is not None or ticket.urgency.rank > new.urgency.rank:
+            if ticket.shed is not None:
                 continue
+            work = _work(ticket, new.backend)
             if ticket.urgency.order <= new.urgency.order:
-                ahead += _work(ticket, new.backend)
-            else:
+                ahead += work
+                continue
+            blocking = max(blocking, work)
+            if ticket.urgency.rank <= new.urgency.rank:
                 behind.append(ticket)
         own = _work(new, new.backend)
-        wait = ahead + own + new.latency_s
+        wait = ahead + blocking + own + new.latency_s
         if ahead == 0.0 and not behind:
             # With nothing in its way a question is tried whatever is believed, or a wrong belief would never end.
             return wait, 0.0

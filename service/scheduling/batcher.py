@@ -1,9 +1,9 @@
 """A work-conserving batcher: an idle runner starts at once with what is there, a busy one collects. No timed window.
 
 Items of one batch share a key (the shape of their tensors), so a batch is never padded to its largest member and an
-answer does not depend on who shares the batch. The batch taken next is that of the most urgent item: interactive before
-batch, then the nearest deadline, then the longest wait. Queues are bounded by admission, so a scan finds it; a heap would
-not survive an urgency that is raised while its item waits.
+answer does not depend on who shares the batch. The batch taken next is that of the most urgent item: interactive
+before batch, then the nearest deadline, then the longest wait. Queues are bounded by admission, so a scan finds it; a
+heap would not survive an urgency that is raised while its item waits.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Batcher(Generic[Item, Result]):
         self._queues: dict[Hashable, list[_Waiting[Item, Result]]] = {}
         self._count = 0
         self._busy = 0
+        self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.waiting = 0
@@ -84,7 +85,7 @@ class Batcher(Generic[Item, Result]):
     @property
     def running(self) -> int:
         """Batches that run now."""
-        return self._busy
+        return self._running
 
     async def submit(self, key: Hashable, item: Item, urgency: Urgency | None = None) -> Batched[Result]:
         """Wait for one item's result. A caller that is cancelled while its item waits takes the item along.
@@ -136,7 +137,11 @@ class Batcher(Generic[Item, Result]):
             while batch := self._take():
                 started = self._now()
                 self._observe_batch(len(batch))
-                await self._run_batch(batch, started)
+                self._running += 1
+                try:
+                    await self._run_batch(batch, started)
+                finally:
+                    self._running -= 1
         finally:
             self._busy -= 1
             # Something is left only where the runner itself was cancelled or broke.
@@ -146,7 +151,7 @@ class Batcher(Generic[Item, Result]):
                 self._start_runner()
 
     def _take(self) -> list[_Waiting[Item, Result]]:
-        """The most urgent item with others of its key: as many as a batch may hold, but no more than this runner's share.
+        """The most urgent item with others of its key: what a batch may hold, and no more than this runner's share.
 
         What has run out of time is told so and costs nothing more.
         """
@@ -154,9 +159,9 @@ class Batcher(Generic[Item, Result]):
             key = min(self._queues, key=lambda name: min(entry.order for entry in self._queues[name]))
             queue = self._queues[key]
             queue.sort(key=lambda entry: entry.order)
-            # This runner is counted as busy already; those that are idle get as much as it does.
-            idle = max(self.runners - self._busy, 0)
-            batch = queue[: min(self.max_batch, -(-len(queue) // (idle + 1)))]
+            # Runners that have no batch yet, this one among them, get as much as it does.
+            free = max(self.runners - self._running, 1)
+            batch = queue[: min(self.max_batch, -(-len(queue) // free))]
             del queue[: len(batch)]
             if not queue:
                 del self._queues[key]
