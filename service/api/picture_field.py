@@ -1,4 +1,4 @@
-"""The request's picture, however it was sent; its base64 is decoded later, in a decoding thread."""
+"""The request's picture, however it was sent; its base64 is decoded later, by the gateway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def take_picture(fields: dict[str, Any]) -> Picture:
         part: Part = fields.pop("image_base64")
         if value is not None:
             raise VQAError(Code.INVALID_FIELD, "Give image or image_base64, not both.", field="image_base64")
-        return Picture(_text_loader(part.text(), "image_base64"), "image_base64")
+        text = part.text()
+        return Picture(_text_loader(text, "image_base64"), "image_base64", len(text))
     if isinstance(value, Part):
         return _form_picture(value)
     if value is None and "image_base64" in fields:
@@ -44,11 +45,11 @@ def take_picture(fields: dict[str, Any]) -> Picture:
 def _form_picture(part: Part) -> Picture:
     """A form's `image`: a file's bytes, or, sent as plain text, a data URL, base64 or the JSON object."""
     if part.filename is not None or not _may_be_text(part.data):
-        return Picture(partial(bytes, part.data))
+        return Picture(partial(bytes, part.data), size=len(part.data))
     text = part.data.decode("ascii")
     if text.lstrip().startswith("{"):
         return _json_picture(parse_json_field("image", text))
-    return Picture(_text_loader(text, "image"))
+    return Picture(_text_loader(text, "image"), size=len(text))
 
 
 def _may_be_text(data: bytearray) -> bool:
@@ -59,7 +60,7 @@ def _may_be_text(data: bytearray) -> bool:
 def _json_picture(value: Any) -> Picture:
     """JSON's `image`: `{"base64": …}`, `{"url": …}` or a data URL."""
     if isinstance(value, str):
-        return Picture(_text_loader(value, "image", bare=False))
+        return Picture(_text_loader(value, "image", bare=False), size=len(value))
     if isinstance(value, dict):
         unknown = next((key for key in value if key not in ("base64", "url")), None)
         if unknown is not None:
@@ -70,7 +71,7 @@ def _json_picture(value: Any) -> Picture:
             if not isinstance(text, str):
                 raise VQAError(Code.INVALID_FIELD, "This field must be a string.", field=field)
             # Some clients send a data URL where an address is meant to be.
-            return Picture(_text_loader(text, field, bare=key == "base64", address=key == "url"), field)
+            return Picture(_text_loader(text, field, bare=key == "base64", address=key == "url"), field, len(text))
     raise VQAError(
         Code.INVALID_FIELD,
         'The image must be a data URL, {"base64": …} or {"url": …}; in a form, a file.',

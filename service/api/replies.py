@@ -47,7 +47,7 @@ def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
             id=reply.model.name, revision=reply.model.revision, calibration=reply.model.calibration
         ),
         image=ImageReply.model_construct(sha256=reply.image.sha256, width=reply.image.width, height=reply.image.height),
-        cached=False,
+        cached=reply.cached,
         warnings=[Notice.model_construct(code=w.code, message=w.message) for w in reply.warnings],
         timings_ms=Timings.model_construct(
             decode=_ms(times.decode_queue + times.decode),

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.images import DecodedImage
+from service.scheduling import Urgency
 
 
 class State(StrEnum):
@@ -62,6 +63,14 @@ class Scored:
     withheld: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """p"""
+
+    cost_s: float
+    latency_s: float
+
+
 class Backend(Protocol):
     """A model that answers questions about pictures.
 
@@ -101,13 +110,24 @@ class Backend(Protocol):
     def health(self) -> Health:
         """The state now, without any inference."""
 
+    @property
+    def pace(self) -> Pace:
+        """p"""
+
+    @property
+    def preprocessing(self) -> str:
+        """p"""
+
+    def canonical(self, question: str) -> str:
+        """c"""
+
     def missing(self, answer_set: AnswerSet) -> list[int]:
         """Indexes of the members of `answer_set` that this backend can never give; empty where it can give all."""
 
     def prepare(self, image: DecodedImage) -> object:
         """What the backend needs of a picture. CPU-bound: called in a decoding thread, never on the event loop."""
 
-    async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
+    async def ask(self, picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         """Answer one question.
 
         Args:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
-from service.backends.base import Health, ModelInfo, Notice, Scored, State
+from service.backends.base import Health, ModelInfo, Notice, Pace, Scored, State
 from service.backends.manifest import ModelManifest
 from service.backends.session import Device
 from service.backends.tokenizer import EncodedQuestion
 from service.backends.vilt import Item, ViltModel
 from service.errors import Code, VQAError
 from service.images import DecodedImage
-from service.scheduling import Batcher
+from service.scheduling import Batcher, Urgency
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,20 @@ class ViltClassifier:
         return self._loaded.vocabulary.default_set
 
     @property
+    def pace(self) -> Pace:
+        """p"""
+        return Pace(0.001, 0.002)
+
+    @property
+    def preprocessing(self) -> str:
+        """p"""
+        return "1"
+
+    def canonical(self, question: str) -> str:
+        """c"""
+        return question
+
+    @property
     def waiting(self) -> int:
         """Questions that wait for the model."""
         return self._batcher.waiting
@@ -143,14 +157,14 @@ class ViltClassifier:
         """Resize and normalise: float32 (3, H, W)."""
         return self._loaded.processor(image.pixels)
 
-    async def ask(self, picture: object, question: str, answer_set: AnswerSet) -> Scored:
+    async def ask(self, picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         """Answer one question about a prepared picture."""
         model = self._loaded
         if not isinstance(picture, np.ndarray):
             raise TypeError("the picture must be what prepare() gave")
         encoded = model.tokenizer.encode(question)
         item = model.item(picture, encoded.ids)
-        batched = await self._batcher.submit(item.key, item)
+        batched = await self._batcher.submit(item.key, item, urgency)
         projection = model.vocabulary.project(answer_set)
         try:
             posterior = Posterior.from_logits(batched.result, projection, answer_set, self.score_kind)

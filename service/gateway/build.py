@@ -6,6 +6,7 @@ from service.backends import Backend, ManifestError, load_manifest
 from service.backends.classifier import ViltClassifier
 from service.backends.cpus import available_cpus
 from service.errors import SettingsError
+from service.gateway.cache import MemoryCache
 from service.gateway.gateway import Gateway
 from service.gateway.router import Router
 from service.scheduling import WorkerThreads
@@ -42,4 +43,4 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
     metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
     metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
     metrics.backend_threads.labels("classifier").set(threads)
-    return Gateway(settings, backends, decoder, metrics)
+    return Gateway(settings, backends, decoder, MemoryCache(0), metrics)

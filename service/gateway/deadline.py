@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from service.errors import Code, VQAError
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the event loop's clock, in seconds, and the milliseconds that led to it."""
+    """A moment in seconds on the scheduler's clock, `time.perf_counter`, and the milliseconds that led to it."""
 
     at: float
     timeout_ms: int
@@ -20,7 +21,7 @@ class Deadline:
     @classmethod
     def after(cls, timeout_ms: int) -> Deadline:
         """The moment `timeout_ms` milliseconds from now."""
-        return cls(asyncio.get_running_loop().time() + timeout_ms / 1000, timeout_ms)
+        return cls(time.perf_counter() + timeout_ms / 1000, timeout_ms)
 
     @asynccontextmanager
     async def applied(self) -> AsyncIterator[None]:
@@ -30,7 +31,7 @@ class Deadline:
             VQAError: `deadline_exceeded`; a `TimeoutError` of the block's own stays what it is.
         """
         try:
-            async with asyncio.timeout_at(self.at) as limit:
+            async with asyncio.timeout(self.at - time.perf_counter()) as limit:
                 yield
         except TimeoutError:
             if not limit.expired():

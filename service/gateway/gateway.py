@@ -3,54 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from service.answers import finish
 from service.backends import Backend, Health, State
-from service.errors import Code, VQAError
-from service.gateway.admission import Admission
+from service.errors import Code, ImageError, VQAError
+from service.gateway.answering import Answered, Answering, Asked, Planned
+from service.gateway.cache import Cache
 from service.gateway.deadline import Deadline
-from service.gateway.question import Picture, Question, clean_text
+from service.gateway.pictures import Pictures
+from service.gateway.planning import Planner
+from service.gateway.question import Freshness, Picture, Question
 from service.gateway.reply import ImageFacts, Reply, StageTimes
-from service.gateway.router import AnswerSets, Plan, Router
+from service.gateway.router import Router
 from service.gateway.tally import Tally
-from service.images import ImageLimits, decode_image
-from service.scheduling import WorkerThreads
+from service.images import ImageLimits
+from service.scheduling import Admission, Urgency, WorkerThreads
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Outcome = Reply | VQAError
 
-# Building a set takes some 10 µs a choice; more than this many would be felt by everybody else on the event loop.
-_MANY_CHOICES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """A question with its cleaned text and the way it goes."""
-
-    question: Question
-    plan: Plan
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A decoded picture as each backend wants it (or why it could not be had), and what that cost, in seconds."""
-
-    facts: ImageFacts
-    by_backend: Mapping[str, object | VQAError]
-    decode_queue_s: float
-    decode_s: float
+# What is told once for a whole request, where it is the fate of all its questions.
+_SHARED_FATES = (Code.DEADLINE_EXCEEDED, Code.SATURATED)
 
 
 class Gateway:
@@ -59,21 +39,35 @@ class Gateway:
     Args:
         settings: limits, deadlines and the default policy.
         backends: by name; started and stopped by the gateway.
-        decoder: the pool in which pictures are decoded and prepared; closed by the gateway.
+        decoder: the threads in which pictures are decoded and prepared; closed by the gateway.
+        cache: of posteriors; closed by the gateway.
         metrics: where the questions are counted.
     """
 
     def __init__(
-        self, settings: Settings, backends: Mapping[str, Backend], decoder: WorkerThreads, metrics: Metrics
+        self,
+        settings: Settings,
+        backends: Mapping[str, Backend],
+        decoder: WorkerThreads,
+        cache: Cache,
+        metrics: Metrics,
     ) -> None:
-        self._settings = settings
         self._backends = backends
         self._decoder = decoder
+        self._cache = cache
         self._metrics = metrics
         self._tally = Tally(metrics)
         self._router = Router(backends, settings.policy)
-        self._admission = Admission(settings.max_in_flight, metrics.in_flight.set)
-        self._limits = ImageLimits(max_bytes=settings.max_image_bytes, max_pixels=settings.max_image_pixels)
+        self._planner = Planner(settings, self._router, decoder)
+        limits = ImageLimits(max_bytes=settings.max_image_bytes, max_pixels=settings.max_image_pixels)
+        self._pictures = Pictures(decoder, limits, metrics)
+        admission = Admission(
+            settings.max_in_flight,
+            observe=metrics.in_flight.set,
+            observe_wait=metrics.predicted_wait.observe,
+            observe_shed=metrics.shed.inc,
+        )
+        self._answering = Answering(self._pictures, admission, cache, metrics)
         self._draining = False
 
     @property
@@ -109,7 +103,7 @@ class Gateway:
         Raises:
             VQAError: as `Router.plan`.
         """
-        await self._off_loop(len(question.choices or ()), lambda: self._router.plan(question, AnswerSets()))
+        await self._planner.check_options(question)
 
     def health(self) -> dict[str, Health]:
         """The state of each backend."""
@@ -139,20 +133,35 @@ class Gateway:
         self.drain()
         await asyncio.gather(*(backend.stop() for backend in self._backends.values()))
         await self._decoder.close()
+        await self._cache.close()
 
-    async def answer(self, picture: Picture, question: Question | VQAError, timeout_ms: int | None = None) -> Reply:
-        """Answer one question.
+    async def answer(
+        self,
+        picture: Picture,
+        question: Question | VQAError,
+        timeout_ms: int | None = None,
+        *,
+        tenant: str = "",
+        freshness: Freshness = Freshness.CACHED,
+    ) -> Reply:
+        """Answer one question; the arguments are those of `answer_all`.
 
         Raises:
             VQAError: whatever a caller must be told.
         """
-        [outcome] = await self.answer_all(picture, [question], timeout_ms)
+        [outcome] = await self.answer_all(picture, [question], timeout_ms, tenant=tenant, freshness=freshness)
         if isinstance(outcome, VQAError):
             raise outcome
         return outcome
 
     async def answer_all(
-        self, picture: Picture, questions: Sequence[Question | VQAError], timeout_ms: int | None = None
+        self,
+        picture: Picture,
+        questions: Sequence[Question | VQAError],
+        timeout_ms: int | None = None,
+        *,
+        tenant: str = "",
+        freshness: Freshness = Freshness.CACHED,
     ) -> list[Outcome]:
         """Answer many questions about one picture, decoded once.
 
@@ -160,18 +169,19 @@ class Gateway:
             picture: where its bytes come from.
             questions: one that the door has refused already keeps its place as its error.
             timeout_ms: deadline of all together, from now; None takes the default.
+            tenant: whose questions they are; tenants share no cache and no computation.
+            freshness: whether an answer that was computed before, or for somebody else, will do.
 
         Returns:
             A reply or an error for each question, in order: a bad question, or a late one, does not spoil its
             neighbours.
 
         Raises:
-            VQAError: what concerns all of them: the picture, the service's state, the deadline while decoding.
+            VQAError: what concerns all of them: the picture, the service's state, the deadline, saturation.
         """
         try:
-            timeout_ms = self._timeout_ms(timeout_ms)
-            with self._admission.permits(len(questions)):
-                outcomes = await self._answer_all(picture, questions, timeout_ms)
+            deadline = Deadline.after(self._planner.timeout_ms(timeout_ms))
+            outcomes, backends = await self._outcomes(picture, questions, deadline, tenant, freshness)
         except VQAError as error:
             self._tally.error(error.code, len(questions))
             raise
@@ -183,124 +193,82 @@ class Gateway:
             # A fault of ours, counted on its way to the door's last net.
             self._tally.error(Code.INTERNAL_ERROR, len(questions))
             raise
-        late = [o for o in outcomes if isinstance(o, VQAError) and o.code is Code.DEADLINE_EXCEEDED]
-        if late and len(late) == len(outcomes):
-            raise late[0]
+        # Counted here, where nothing can be cancelled any more: each question once, whatever happened to the others.
+        for outcome, backend in zip(outcomes, backends, strict=True):
+            self._tally.outcome(outcome, backend)
+        fates = {outcome.code if isinstance(outcome, VQAError) else None for outcome in outcomes}
+        if len(fates) == 1 and isinstance(first := outcomes[0], VQAError) and first.code in _SHARED_FATES:
+            raise first
         return outcomes
 
-    async def _answer_all(
-        self, picture: Picture, questions: Sequence[Question | VQAError], timeout_ms: int
-    ) -> list[Outcome]:
+    async def _outcomes(
+        self,
+        picture: Picture,
+        questions: Sequence[Question | VQAError],
+        deadline: Deadline,
+        tenant: str,
+        freshness: Freshness,
+    ) -> tuple[list[Outcome], list[str]]:
+        """What became of each question, and the name of the backend that was asked ("none" where none was).
+
+        Raises:
+            VQAError: what concerns all of them.
+        """
         started = time.perf_counter()
-        deadline = Deadline.after(timeout_ms)
         async with deadline.applied():
-            plans = await self._plan_all(questions)
-            asked = [plan for plan in plans if isinstance(plan, _Planned)]
-            wanted = {planned.plan.backend.name: planned.plan.backend for planned in asked}
-            prepared = await self._prepare(picture, list(wanted.values())) if asked else None
-        answered: list[Outcome] = []
-        if prepared is not None:
-            answered = await asyncio.gather(*(self._outcome(prepared, each, started, deadline) for each in asked))
-        # Counted here, where nothing can be cancelled any more: each question once, whatever happened to the others.
-        for planned, outcome in zip(asked, answered, strict=True):
-            self._tally.outcome(outcome, planned.plan.backend.name)
-        for plan in plans:
-            if isinstance(plan, VQAError):
-                self._tally.error(plan.code)
+            plans = await self._planner.plan_all(questions)
+            planned = [plan for plan in plans if isinstance(plan, Planned)]
+            if not planned:
+                return [plan for plan in plans if isinstance(plan, VQAError)], ["none"] * len(plans)
+            try:
+                identified = await self._pictures.identify(picture)
+            except VQAError as error:
+                raise error.at(picture.field) from None
+        backends = list({each.plan.backend.name: each.plan.backend for each in planned}.values())
+        asked = Asked(identified, backends, tenant, freshness)
+        answered = await asyncio.gather(*(self._outcome(asked, each, started, deadline) for each in planned))
+        for outcome in answered:
+            if isinstance(outcome, ImageError):
+                # The picture is all of theirs, and it was refused.
+                raise outcome.at(picture.field)
         remaining = iter(answered)
-        return [plan if isinstance(plan, VQAError) else next(remaining) for plan in plans]
+        outcomes = [plan if isinstance(plan, VQAError) else next(remaining) for plan in plans]
+        return outcomes, ["none" if isinstance(plan, VQAError) else plan.plan.backend.name for plan in plans]
 
-    async def _plan_all(self, questions: Sequence[Question | VQAError]) -> list[_Planned | VQAError]:
-        def work() -> list[_Planned | VQAError]:
-            sets = AnswerSets()
-            return [q if isinstance(q, VQAError) else self._plan(q, sets) for q in questions]
-
-        choices = sum(len(q.choices) for q in questions if isinstance(q, Question) and q.choices)
-        return await self._off_loop(choices, work)
-
-    async def _off_loop(self, choices: int, work: Callable[[], T]) -> T:
-        """Do `work` in a decoding thread if it concerns many choices, else here and now."""
-        return await self._decoder.run(work) if choices > _MANY_CHOICES else work()
-
-    def _plan(self, question: Question, sets: AnswerSets) -> _Planned | VQAError:
-        try:
-            text = clean_text(question.text, self._settings.max_question_chars)
-            return _Planned(dataclasses.replace(question, text=text), self._router.plan(question, sets))
-        except VQAError as error:
-            return error
-
-    async def _prepare(self, picture: Picture, backends: Sequence[Backend]) -> _Prepared:
-        asked = time.perf_counter()
-
-        def work() -> _Prepared:
-            begun = time.perf_counter()
-            data = picture.load()
-            image = decode_image(data, limits=self._limits)
-            by_backend: dict[str, object | VQAError] = {}
-            for backend in backends:
-                try:
-                    by_backend[backend.name] = backend.prepare(image)
-                except Exception:
-                    # One backend's fault leaves the questions of the others alone.
-                    log.exception("the %s could not prepare a picture", backend.name)
-                    by_backend[backend.name] = _backend_failed(backend)
-            facts = ImageFacts(hashlib.sha256(data).hexdigest(), image.width, image.height)
-            return _Prepared(facts, by_backend, begun - asked, time.perf_counter() - begun)
-
-        try:
-            prepared = await self._decoder.run(work)
-        except VQAError as error:
-            raise error.at(picture.field) from None
-        self._metrics.stage_seconds.labels("decode_queue").observe(prepared.decode_queue_s)
-        self._metrics.stage_seconds.labels("decode").observe(prepared.decode_s)
-        return prepared
-
-    async def _outcome(self, prepared: _Prepared, planned: _Planned, started: float, deadline: Deadline) -> Outcome:
+    async def _outcome(self, asked: Asked, planned: Planned, started: float, deadline: Deadline) -> Outcome:
         """One question's reply or error."""
-        backend = planned.plan.backend
+        urgency = Urgency(deadline.at, planned.question.priority)
         try:
             async with deadline.applied():
-                return await self._ask(prepared, planned, started)
+                answered = await self._answering.answer(asked, planned, urgency)
+            return self._finish(asked, planned, answered, started)
         except VQAError as error:
             return error
         except Exception:
-            # A backend may throw anything; it stays this question's.
-            log.exception("the %s failed", backend.name)
-            return _backend_failed(backend)
+            # A fault of ours in what concerns one question stays this question's.
+            log.exception("a question failed")
+            return VQAError(Code.INTERNAL_ERROR, "The service has a fault; it was logged under this request id.")
 
-    async def _ask(self, prepared: _Prepared, planned: _Planned, started: float) -> Reply:
-        question, plan = planned.question, planned.plan
-        picture = prepared.by_backend[plan.backend.name]
-        if isinstance(picture, VQAError):
-            raise picture
-        scored = await plan.backend.ask(picture, question.text, plan.answer_set)
+    def _finish(self, asked: Asked, planned: Planned, answered: Answered, started: float) -> Reply:
+        """From a posterior to what is said, with all that is the caller's own: calibration, risk, candidates."""
+        question, plan, content = planned.question, planned.plan, answered.content
         finishing = time.perf_counter()
-        verdict = finish(scored.posterior, plan.backend.calibration, top_k=question.top_k, max_risk=question.max_risk)
-        if scored.withheld:
+        calibration = plan.backend.calibration
+        verdict = finish(content.posterior, calibration, top_k=question.top_k, max_risk=question.max_risk)
+        if content.withheld:
             verdict = verdict.withheld()
         now = time.perf_counter()
         stages = self._metrics.stage_seconds
-        stages.labels("queue").observe(scored.queue_s)
-        stages.labels("inference").observe(scored.inference_s)
+        if not answered.cached:
+            stages.labels("queue").observe(answered.queue_s)
+            stages.labels("inference").observe(answered.inference_s)
         stages.labels("finish").observe(now - finishing)
+        facts = ImageFacts(asked.picture.sha256, content.width, content.height)
         times = StageTimes(
-            prepared.decode_queue_s, prepared.decode_s, scored.queue_s, scored.inference_s, now - started
+            answered.decode_queue_s, answered.decode_s, answered.queue_s, answered.inference_s, now - started
         )
-        warnings = plan.warnings + scored.warnings
-        return Reply(verdict, plan.route, plan.backend.info, prepared.facts, warnings, times)
-
-    def _timeout_ms(self, wanted: int | None) -> int:
-        if wanted is None:
-            return self._settings.default_timeout_ms
-        limit = self._settings.max_timeout_ms
-        if wanted > limit:
-            detail = f"The longest deadline is {limit} ms."
-            raise VQAError(Code.INVALID_FIELD, detail, field="timeout_ms", extra={"limit": limit})
-        return wanted
-
-
-def _backend_failed(backend: Backend) -> VQAError:
-    return VQAError(Code.BACKEND_FAILED, f"The {backend.name} failed on this question.")
+        warnings = plan.warnings + content.warnings
+        return Reply(verdict, plan.route, plan.backend.info, facts, answered.cached, warnings, times)
 
 
 def _is_ready(backend: Backend) -> float:

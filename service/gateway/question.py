@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from service.errors import Code, VQAError
 from service.settings import Policy, Priority
@@ -22,12 +23,14 @@ class Picture:
     """Where a picture's bytes come from.
 
     Attributes:
-        load: gives the encoded bytes; called once, in a decoding thread (base64 is decoded there too).
+        load: gives the encoded bytes; called once, in a thread where that may take long.
         field: the request field that holds it, for error messages.
+        size: bytes (or characters of base64) that `load` goes through; None where that is not known.
     """
 
     load: Callable[[], bytes]
     field: str = "image"
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,11 @@ def _too_long(length: int, limit: int) -> VQAError:
         field="question",
         extra={"limit": limit},
     )
+
+
+class Freshness(Enum):
+    """stub"""
+
+    CACHED = 1
+    FRESH = 2
+    PRIVATE = 3

@@ -28,7 +28,10 @@ class ImageFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """Seconds of one question's stages; `decode` and what waited for it are shared by all questions of a picture."""
+    """Seconds of one question's stages; 0 where the cache answered.
+
+    `decode` and what waited for it are shared by all questions of a picture.
+    """
 
     decode_queue: float
     decode: float
@@ -39,11 +42,12 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answered question."""
+    """One answered question; `cached` where its posterior was computed before."""
 
     verdict: Verdict
     route: Route
     model: ModelInfo
     image: ImageFacts
+    cached: bool
     warnings: tuple[Notice, ...]
     times: StageTimes

@@ -25,6 +25,7 @@ from __future__ import annotations
 from service.errors import ImageError
 from service.images.decode import DecodedImage, decode_image
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
+from service.images.peek import peek
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
 
@@ -37,4 +38,5 @@ __all__ = [
     "decode_base64",
     "decode_image",
     "parse_data_url",
+    "peek",
 ]

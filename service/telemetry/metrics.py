@@ -93,6 +93,14 @@ class Metrics:
             buckets=LATENCY_BUCKETS_S,
             registry=r,
         )
+        self.predicted_wait = Histogram(
+            "vqa_predicted_wait_seconds",
+            "Time that a question was predicted to take when it asked to be let in.",
+            buckets=LATENCY_BUCKETS_S,
+            registry=r,
+        )
+        self.shed = Counter("vqa_shed", "Batch questions that made way for interactive ones.", registry=r)
+        self.cache_lookups = Counter("vqa_cache_lookups", "stub", ("result",), registry=r)
         self.backend_up = Gauge("vqa_backend_up", "1 while a backend can answer.", ("backend",), registry=r)
         self.backend_threads = Gauge("vqa_backend_threads", "Threads of one inference.", ("backend",), registry=r)
         self.model_info = Gauge(

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+from functools import partial
 
 import httpx
 import pytest
@@ -87,7 +88,8 @@ def test_a_passed_deadline_is_504() -> None:
 
 def test_more_questions_than_permits_are_refused_at_once() -> None:
     with serving({"classifier": ScriptedBackend(sleep_s=1.0)}, max_in_flight=2, max_questions=2) as running:
-        threads = [threading.Thread(target=lambda: ask(running)) for _ in range(2)]
+        # Different questions: who asks the same joins, and takes no place.
+        threads = [threading.Thread(target=partial(ask, running, question=f"is it {i}?")) for i in range(2)]
         for thread in threads:
             thread.start()
         wait_until(lambda: running.metric("vqa_questions_in_flight") == 2)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from service.errors import Code, ImageError, VQAError
 from service.gateway import Gateway, Picture, Question, Reply
-from service.gateway.admission import Admission
+from service.gateway.cache import MemoryCache
 from service.scheduling import WorkerThreads
 from service.settings import load_settings
 from service.telemetry.metrics import Metrics
@@ -22,13 +24,19 @@ PICTURE = Picture(drawn_circle)
 async def made(*backends: ScriptedBackend, **flags: object) -> tuple[Gateway, Metrics]:
     metrics = Metrics()
     by_name = {backend.name: backend for backend in backends}
-    gateway = Gateway(load_settings(**flags), by_name, WorkerThreads(2), metrics)
+    gateway = Gateway(load_settings(**flags), by_name, WorkerThreads(2), MemoryCache(0), metrics)
     await gateway.start()
     return gateway, metrics
 
 
 def count(metrics: Metrics, **labels: str) -> float:
     return metrics.registry.get_sample_value("vqa_questions_total", labels) or 0.0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
 
 
 async def test_one_late_question_does_not_spoil_its_neighbours() -> None:
@@ -115,21 +123,20 @@ async def test_a_bad_picture_is_everybodys_and_names_its_field() -> None:
     assert count(metrics, backend="none", outcome="image_empty") == 2
 
 
-async def test_a_caller_that_leaves_while_its_picture_is_decoded() -> None:
-    gateway, metrics = await made(ScriptedBackend())
-
-    def slow() -> bytes:
-        time.sleep(0.5)
-        return drawn_circle()
-
-    task = asyncio.ensure_future(gateway.answer(Picture(slow), Question("a?")))
-    await asyncio.sleep(0.1)
-    assert metrics.registry.get_sample_value("vqa_questions_in_flight") == 1
+async def test_a_caller_that_leaves_while_its_picture_is_prepared() -> None:
+    backend, gate = ScriptedBackend(), threading.Event()
+    prepare = backend.prepare
+    backend.prepare = lambda image: (gate.wait(5), prepare(image))[1]
+    gateway, metrics = await made(backend)
+    task = asyncio.ensure_future(gateway.answer(PICTURE, Question("a?")))
+    await until(lambda: metrics.registry.get_sample_value("vqa_questions_in_flight") == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert metrics.registry.get_sample_value("vqa_questions_in_flight") == 0
+    await until(lambda: metrics.registry.get_sample_value("vqa_questions_in_flight") == 0)
+    gate.set()
     assert count(metrics, backend="none", outcome="client_closed_request") == 1
+    assert backend.asked == [], "nothing was asked of the model for somebody who had gone"
     assert isinstance(await gateway.answer(PICTURE, Question("b?")), Reply)
 
 
@@ -186,24 +193,3 @@ async def test_gateway_stops_with_its_backends() -> None:
     await gateway.stop()
     assert not gateway.ready()
     assert backend.health().state == "stopped"
-
-
-class TestAdmission:
-    def test_permits_are_given_back_whatever_happens(self) -> None:
-        seen: list[int] = []
-        admission = Admission(3, seen.append)
-        with pytest.raises(KeyError), admission.permits(3):
-            raise KeyError
-        assert admission.in_flight == 0
-        assert seen == [3, 0]
-
-    def test_what_is_not_to_be_had_is_refused_with_when_to_come_back(self) -> None:
-        admission = Admission(3)
-        with admission.permits(2):
-            with pytest.raises(VQAError) as refused, admission.permits(2):
-                pass
-            assert refused.value.code is Code.SATURATED
-            assert refused.value.retry_after_s
-            with admission.permits(1):
-                assert admission.in_flight == 3
-        assert admission.in_flight == 0

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.answers import AnswerSet, Posterior, ScoreKind, Vocabulary
-from service.backends import Health, ModelInfo, Scored, State
+from service.backends import Health, ModelInfo, Pace, Scored, State
 from service.images import DecodedImage
+from service.scheduling import Urgency
 
 
 class ScriptedBackend:
@@ -81,6 +82,12 @@ class ScriptedBackend:
         """From now on the backend is not healthy."""
         self._health = Health(State.FAILED, "scripted")
 
+    pace = Pace(0.0, 0.0)
+    preprocessing = "1"
+
+    def canonical(self, question: str) -> str:
+        return question
+
     def missing(self, answer_set: AnswerSet) -> list[int]:
         return self._vocabulary.covers(answer_set)
 
@@ -90,7 +97,7 @@ class ScriptedBackend:
         self.prepared.append(image)
         return image
 
-    async def ask(self, _picture: object, question: str, answer_set: AnswerSet) -> Scored:
+    async def ask(self, _picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         self.asked.append(question)
         try:
             await asyncio.sleep(self._sleep_s if question not in self.quick else 0)

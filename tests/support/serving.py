@@ -17,6 +17,7 @@ from service.api.protocol import BoundedProtocol
 from service.backends import Backend
 from service.gateway import Gateway
 from service.gateway.build import build_gateway
+from service.gateway.cache import MemoryCache
 from service.scheduling import WorkerThreads
 from service.settings import Settings, load_settings
 from service.telemetry.metrics import Metrics
@@ -60,7 +61,7 @@ def serving(
     if backends is None:
         gateway = build_gateway(settings, metrics)
     else:
-        gateway = Gateway(settings, backends, WorkerThreads(2), metrics)
+        gateway = Gateway(settings, backends, WorkerThreads(2), MemoryCache(0), metrics)
     failed = threading.Event()
     app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
     listener = socket.socket()
