@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from service.api.middleware import RequestMiddleware
 from service.api.openapi import install_openapi
-from service.api.problems import ProblemResponse
+from service.api.problems import NobodyThere, ProblemResponse
 from service.api.routes import make_router
 from service.errors import Code, VQAError
 from service.gateway import Gateway
@@ -61,6 +61,9 @@ def create_app(
 
     @app.exception_handler(VQAError)
     async def on_vqa_error(_: Request, error: VQAError) -> Response:
+        if error.code is Code.CLIENT_CLOSED_REQUEST:
+            # Nobody is there to read it, and when many leave at once those who stay should not wait for it.
+            return NobodyThere()
         return ProblemResponse(error)
 
     @app.exception_handler(HTTPException)

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.errors import VQAError
+from service.errors import Code, VQAError
 from service.telemetry.logs import request_id
 
 PROBLEM_TYPE = "application/problem+json"
@@ -85,6 +85,14 @@ class ProblemResponse(Response):
         except TimeoutError:
             pass  # the client had its chance to read the reply
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class NobodyThere(Response):
+    """The end of a request whose client has hung up: sends nothing, and leaves its code for the middleware."""
+
+    async def __call__(self, scope: Scope, _receive: Receive, _send: Send) -> None:
+        """Send nothing."""
+        scope[PROBLEM_CODE] = Code.CLIENT_CLOSED_REQUEST
 
 
 def _has_unread_body(scope: Scope) -> bool:

@@ -9,9 +9,11 @@ import asyncio
 import logging
 import re
 import uuid
+from collections.abc import Callable, Sequence
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from service.api.disconnect import CALLBACKS, ON_LOST
 from service.api.problems import PROBLEM_TYPE, problem_bytes
 from service.errors import Code, VQAError
 from service.telemetry.logs import request_id
@@ -36,15 +38,24 @@ class BoundedProtocol(HttpToolsProtocol):
     """What has come of the head that is being received, until it is whole."""
     _in_head = True
     _head_timer: asyncio.TimerHandle | None = None
+    _on_lost: Sequence[Callable[[], None]] = ()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; its first head is due."""
         super().connection_made(transport)
         self._expect_head()
 
+    def on_message_begin(self) -> None:
+        """A request begins; whoever serves it may say what is to be called when its client has gone."""
+        super().on_message_begin()
+        self._on_lost = []
+        self.scope["extensions"] = {ON_LOST: {CALLBACKS: self._on_lost}}
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
         self._stop_timer()
+        for leave in list(self._on_lost):
+            leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

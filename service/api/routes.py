@@ -15,13 +15,13 @@ from starlette.responses import JSONResponse
 import service
 from service.api import reading
 from service.api.body import BodyBudget, BodyHold
-from service.api.disconnect import until_disconnect
+from service.api.disconnect import Departures, until_disconnect
 from service.api.openapi import documented
 from service.api.reading import Incoming
 from service.api.replies import answer_reply, answers_item
 from service.api.schema import AnswersReply, BackendState, Live, Models, Ready, ServedModel
 from service.errors import VQAError
-from service.gateway import Gateway
+from service.gateway import Caller, Gateway
 from service.settings import Settings
 from service.telemetry.logs import request_id
 from service.telemetry.metrics import Metrics
@@ -32,6 +32,7 @@ Reader = Callable[[Request, BodyHold, Settings], Awaitable[Incoming]]
 def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRouter:
     """All routes over one gateway."""
     router = APIRouter()
+    departures = Departures()
     budget = BodyBudget(settings.max_buffered_bytes, metrics.buffered_bytes.set)
 
     @asynccontextmanager
@@ -52,8 +53,9 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         """
         async with _reading(request, reading.read_answer) as incoming:
             [question] = incoming.questions
-            work = gateway.answer(incoming.picture, question, incoming.timeout_ms)
-            reply = await until_disconnect(request.receive, work)
+            caller = Caller()
+            work = gateway.answer(incoming.picture, question, incoming.timeout_ms, caller)
+            reply = await until_disconnect(request.scope, work, caller, departures)
         return _json(answer_reply(reply, request_id.get()))
 
     @router.post("/answers", **documented("answers"))
@@ -62,8 +64,9 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         async with _reading(request, reading.read_answers) as incoming:
             if incoming.shared is not None:
                 await gateway.check_options(incoming.shared)
-            work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms)
-            outcomes = await until_disconnect(request.receive, work)
+            caller = Caller()
+            work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms, caller)
+            outcomes = await until_disconnect(request.scope, work, caller, departures)
         for outcome in outcomes:
             if isinstance(outcome, VQAError):
                 metrics.problems.labels(outcome.code.value).inc()

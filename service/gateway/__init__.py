@@ -1,10 +1,12 @@
 """One question's way: check, admit, decode, route, ask, finish. Knows no HTTP and no model's inside."""
 
 from service.gateway.gateway import Gateway
-from service.gateway.question import Picture, Question, clean_text
+from service.gateway.question import Caller, Freshness, Picture, Question, clean_text
 from service.gateway.reply import ImageFacts, Reply, Route, StageTimes
 
 __all__ = [
+    "Caller",
+    "Freshness",
     "Gateway",
     "ImageFacts",
     "Picture",

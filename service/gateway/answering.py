@@ -11,7 +11,7 @@ from service.backends import Backend, Scored
 from service.errors import Code, VQAError
 from service.gateway.cache import Cache, Cached, CacheKey
 from service.gateway.pictures import Identified, Pictures
-from service.gateway.question import Freshness, Question
+from service.gateway.question import Caller, Freshness, Question
 from service.gateway.router import Plan
 from service.scheduling import Admission, SharedWork, Ticket, Urgency
 from service.telemetry.metrics import Metrics
@@ -29,12 +29,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A picture with the backends that its request asks, and on whose behalf."""
+    """A picture with the backends that its request asks, and who asks."""
 
     picture: Identified
     backends: Sequence[Backend]
-    tenant: str
-    freshness: Freshness
+    caller: Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class Answering:
         answer_set = planned.plan.answer_set
         key = _key(asked, planned)
         compute = partial(self._compute, asked, planned, key)
-        if asked.freshness is not Freshness.CACHED:
+        if asked.caller.freshness is not Freshness.CACHED:
             self._lookups.labels("bypassed").inc()
             return await self._under_way.run(object(), urgency, compute)
         if (found := await self._cache.get(key, answer_set)) is not None:
@@ -89,11 +88,11 @@ class Answering:
 
     async def _compute(self, asked: Asked, planned: Planned, key: CacheKey, urgency: Urgency) -> Answered:
         backend = planned.plan.backend
-        decode_s = self._pictures.expected_s(asked.picture, asked.tenant, asked.backends)
+        decode_s = self._pictures.expected_s(asked.picture, asked.caller.tenant, asked.backends)
         pace = backend.pace
         ticket = Ticket(urgency, backend.name, decode_s, pace.cost_s, pace.latency_s)
         with self._admission.permit(ticket):
-            prepared = await self._pictures.prepare(asked.picture, asked.tenant, asked.backends, urgency)
+            prepared = await self._pictures.prepare(asked.picture, asked.caller.tenant, asked.backends, urgency)
             ticket.decode_s = 0.0
             picture = prepared.by_backend[backend.name]
             if isinstance(picture, VQAError):
@@ -101,7 +100,7 @@ class Answering:
             scored = await self._ask(backend, picture, planned, urgency)
         facts = prepared.facts
         content = Cached(scored.posterior, scored.warnings, scored.withheld, facts.width, facts.height)
-        if asked.freshness is not Freshness.PRIVATE:
+        if asked.caller.freshness is not Freshness.PRIVATE:
             await self._cache.put(key, content)
         return Answered(
             content,
@@ -126,7 +125,7 @@ class Answering:
 def _key(asked: Asked, planned: Planned) -> CacheKey:
     plan, backend = planned.plan, planned.plan.backend
     return CacheKey(
-        tenant=asked.tenant,
+        tenant=asked.caller.tenant,
         picture=asked.picture.sha256,
         question=backend.canonical(planned.question.text),
         answer_set=plan.answer_set.identity,

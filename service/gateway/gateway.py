@@ -16,7 +16,7 @@ from service.gateway.cache import Cache
 from service.gateway.deadline import Deadline
 from service.gateway.pictures import Pictures
 from service.gateway.planning import Planner
-from service.gateway.question import Freshness, Picture, Question
+from service.gateway.question import Caller, Picture, Question
 from service.gateway.reply import ImageFacts, Reply, StageTimes
 from service.gateway.router import Router
 from service.gateway.tally import Tally
@@ -140,16 +140,14 @@ class Gateway:
         picture: Picture,
         question: Question | VQAError,
         timeout_ms: int | None = None,
-        *,
-        tenant: str = "",
-        freshness: Freshness = Freshness.CACHED,
+        caller: Caller | None = None,
     ) -> Reply:
         """Answer one question; the arguments are those of `answer_all`.
 
         Raises:
             VQAError: whatever a caller must be told.
         """
-        [outcome] = await self.answer_all(picture, [question], timeout_ms, tenant=tenant, freshness=freshness)
+        [outcome] = await self.answer_all(picture, [question], timeout_ms, caller)
         if isinstance(outcome, VQAError):
             raise outcome
         return outcome
@@ -159,9 +157,7 @@ class Gateway:
         picture: Picture,
         questions: Sequence[Question | VQAError],
         timeout_ms: int | None = None,
-        *,
-        tenant: str = "",
-        freshness: Freshness = Freshness.CACHED,
+        caller: Caller | None = None,
     ) -> list[Outcome]:
         """Answer many questions about one picture, decoded once.
 
@@ -169,8 +165,7 @@ class Gateway:
             picture: where its bytes come from.
             questions: one that the door has refused already keeps its place as its error.
             timeout_ms: deadline of all together, from now; None takes the default.
-            tenant: whose questions they are; tenants share no cache and no computation.
-            freshness: whether an answer that was computed before, or for somebody else, will do.
+            caller: who asks; by default nobody in particular, for whom a cached answer will do.
 
         Returns:
             A reply or an error for each question, in order: a bad question, or a late one, does not spoil its
@@ -181,7 +176,7 @@ class Gateway:
         """
         try:
             deadline = Deadline.after(self._planner.timeout_ms(timeout_ms))
-            outcomes, backends = await self._outcomes(picture, questions, deadline, tenant, freshness)
+            outcomes, backends = await self._outcomes(picture, questions, deadline, caller or Caller())
         except VQAError as error:
             self._tally.error(error.code, len(questions))
             raise
@@ -206,8 +201,7 @@ class Gateway:
         picture: Picture,
         questions: Sequence[Question | VQAError],
         deadline: Deadline,
-        tenant: str,
-        freshness: Freshness,
+        caller: Caller,
     ) -> tuple[list[Outcome], list[str]]:
         """What became of each question, and the name of the backend that was asked ("none" where none was).
 
@@ -225,8 +219,12 @@ class Gateway:
             except VQAError as error:
                 raise error.at(picture.field) from None
         backends = list({each.plan.backend.name: each.plan.backend for each in planned}.values())
-        asked = Asked(identified, backends, tenant, freshness)
-        answered = await asyncio.gather(*(self._outcome(asked, each, started, deadline) for each in planned))
+        asked = Asked(identified, backends, caller)
+        if len(planned) == 1:
+            # The usual case, without a task of its own.
+            answered = [await self._outcome(asked, planned[0], started, deadline)]
+        else:
+            answered = await asyncio.gather(*(self._outcome(asked, each, started, deadline) for each in planned))
         for outcome in answered:
             if isinstance(outcome, ImageError):
                 # The picture is all of theirs, and it was refused.
@@ -238,6 +236,7 @@ class Gateway:
     async def _outcome(self, asked: Asked, planned: Planned, started: float, deadline: Deadline) -> Outcome:
         """One question's reply or error."""
         urgency = Urgency(deadline.at, planned.question.priority)
+        asked.caller.waits(urgency)
         try:
             async with deadline.applied():
                 answered = await self._answering.answer(asked, planned, urgency)

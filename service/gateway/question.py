@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from service.errors import Code, VQAError
+from service.scheduling import Urgency
 from service.settings import Policy, Priority
 
 DEFAULT_TOP_K = 5
@@ -89,3 +90,30 @@ class Freshness(Enum):
     CACHED = 1
     FRESH = 2
     PRIVATE = 3
+
+
+class Caller:
+    """Who asks, and whether they are still there.
+
+    Args:
+        tenant: whose questions they are; tenants share no cache and no computation.
+        freshness: whether an answer that was computed before, or for somebody else, will do.
+    """
+
+    def __init__(self, tenant: str = "", freshness: Freshness = Freshness.CACHED) -> None:
+        self.tenant = tenant
+        self.freshness = freshness
+        self._gone = False
+        self._waiting: list[Urgency] = []
+
+    def waits(self, urgency: Urgency) -> None:
+        """One more question of this caller is under way."""
+        self._waiting.append(urgency)
+        if self._gone:
+            urgency.abandon()
+
+    def leave(self) -> None:
+        """The caller has gone: at once nothing of theirs that still waits will be begun."""
+        self._gone = True
+        for urgency in self._waiting:
+            urgency.abandon()

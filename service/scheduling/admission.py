@@ -104,9 +104,9 @@ class Admission:
         self._observe_wait(wait)
         if late > 0:
             raise _saturated("The wait would be longer than the deadline allows.", late)
-        batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and t.shed is None]
+        batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and _stays(t)]
         waits_for_batch = new.urgency.rank < BATCH_RANK and batch
-        if len(self._tickets) - sum(1 for t in self._tickets if t.shed) >= self._limit:
+        if len(self._tickets) >= self._limit and sum(map(_stays, self._tickets)) >= self._limit:
             if not waits_for_batch:
                 raise _saturated(f"{len(self._tickets)} questions are under way, as many as may be.", wait / 2)
             self._shed(max(batch, key=lambda t: t.urgency.due), wait)
@@ -118,7 +118,7 @@ class Admission:
         now = self._now()
         ahead, blocking, behind = 0.0, 0.0, []
         for ticket in self._tickets:
-            if ticket.shed is not None:
+            if not _stays(ticket):
                 continue
             work = _work(ticket, new.backend)
             if ticket.urgency.order <= new.urgency.order:
@@ -154,6 +154,10 @@ class Admission:
         self._observe_shed()
         if ticket.task is not None:
             ticket.task.cancel()
+
+
+def _stays(ticket: Ticket) -> bool:
+    return ticket.shed is None and not ticket.urgency.abandoned
 
 
 def _work(ticket: Ticket, backend: str) -> float:

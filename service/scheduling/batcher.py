@@ -153,7 +153,7 @@ class Batcher(Generic[Item, Result]):
     def _take(self) -> list[_Waiting[Item, Result]]:
         """The most urgent item with others of its key: what a batch may hold, and no more than this runner's share.
 
-        What has run out of time is told so and costs nothing more.
+        What nobody waits for any more is dropped; what has run out of time is told so. Neither costs anything more.
         """
         while self._queues and not self._closed:
             key = min(self._queues, key=lambda name: min(entry.order for entry in self._queues[name]))
@@ -169,7 +169,9 @@ class Batcher(Generic[Item, Result]):
             now = self._now()
             for entry in batch:
                 entry.taken = True
-                if entry.urgency.expires <= now:
+                if entry.urgency.abandoned:
+                    entry.future.cancel()
+                elif entry.urgency.expires <= now:
                     _settle(entry, VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
             if left := [entry for entry in batch if not entry.future.done()]:
                 return left

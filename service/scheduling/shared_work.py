@@ -17,7 +17,6 @@ T = TypeVar("T")
 class _Flight(Generic[T]):
     task: asyncio.Task[T]
     urgency: Urgency
-    waiters: int = 0
 
 
 class SharedWork(Generic[T]):
@@ -31,12 +30,13 @@ class SharedWork(Generic[T]):
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     def __len__(self) -> int:
-        """Computations under way."""
+        """Computations under way, those that are being given up among them."""
         return len(self._flights)
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether one for `key` is under way."""
-        return key in self._flights
+        flight = self._flights.get(key)
+        return flight is not None and not flight.urgency.abandoned
 
     async def run(self, key: Hashable, urgency: Urgency, compute: Callable[[Urgency], Coroutine[Any, Any, T]]) -> T:
         """The result for `key`: of the computation under way, else of a new one.
@@ -50,19 +50,17 @@ class SharedWork(Generic[T]):
             Exception: what the computation raised.
         """
         flight = self._flights.get(key)
-        if flight is None:
-            shared = urgency.copy()
+        if flight is None or flight.urgency.abandoned:
+            shared = Urgency.shared()
             flight = self._flights[key] = _Flight(asyncio.create_task(compute(shared)), shared)
             flight.task.add_done_callback(lambda _, key=key, flight=flight: self._land(key, flight))  # type: ignore[misc]
-        else:
-            flight.urgency.join(urgency)
-        flight.waiters += 1
+        flight.urgency.join(urgency)
         try:
             # Waiting on the task itself would carry this caller's cancellation over to it.
             await asyncio.wait((flight.task,))
         finally:
-            flight.waiters -= 1
-            if not flight.waiters and not flight.task.done():
+            flight.urgency.leave(urgency)
+            if flight.urgency.abandoned and not flight.task.done():
                 self._forget(key, flight)
                 flight.task.cancel()
         if flight.task.cancelled():

@@ -11,7 +11,7 @@ BATCH_RANK = _RANKS["batch"]
 
 
 class Urgency:
-    """How soon a piece of work is needed. Shared by all queues it passes, and raised when others join the work.
+    """How soon a piece of work is needed, and whether it still is. Shared by all queues that the work passes.
 
     Args:
         due: the moment by which it must be done, in seconds on the scheduler's clock (`time.perf_counter`).
@@ -21,28 +21,55 @@ class Urgency:
         rank: 0 for interactive, 1 for batch.
         due: the nearest deadline of those who wait.
         expires: the farthest; after it nobody wants the work any more.
+        abandoned: whether all who waited have gone. Queues drop such work before it costs anything, long before the
+            tasks that wait for it have been cancelled one by one.
     """
 
-    __slots__ = ("due", "expires", "rank")
+    __slots__ = ("_shared", "_waiters", "abandoned", "due", "expires", "rank")
 
     def __init__(self, due: float = math.inf, priority: Priority = "interactive") -> None:
         self.rank = _RANKS[priority]
         self.due = due
         self.expires = due
+        self.abandoned = False
+        self._waiters = 0
+        self._shared: Urgency | None = None
 
     @property
     def order(self) -> tuple[int, float]:
         """What queues sort by; the least goes first."""
         return self.rank, self.due
 
+    @classmethod
+    def shared(cls) -> Urgency:
+        """The urgency of work that nobody waits for yet."""
+        nobody = cls(due=math.inf, priority="batch")
+        nobody.expires = -math.inf
+        return nobody
+
     def join(self, other: Urgency) -> None:
-        """Somebody else waits for the same work: it is as urgent as the more urgent of the two."""
+        """`other` waits for this work: it is as urgent as the most urgent of all who do."""
         self.rank = min(self.rank, other.rank)
         self.due = min(self.due, other.due)
         self.expires = max(self.expires, other.expires)
+        self._waiters += 1
+        other._shared = self
 
-    def copy(self) -> Urgency:
-        """The same urgency, to be raised on its own."""
-        twin = Urgency()
-        twin.rank, twin.due, twin.expires = self.rank, self.due, self.expires
-        return twin
+    def abandon(self) -> None:
+        """Whoever waited has gone; what was shared with others stays wanted while one of them is there."""
+        if self.abandoned:
+            return
+        self.abandoned = True
+        if self._shared is not None:
+            self._shared._waiters -= 1
+            if self._shared._waiters == 0:
+                self._shared.abandon()
+
+    def leave(self, other: Urgency) -> None:
+        """`other` waits for this work no more, though its own goes on."""
+        if other._shared is self:
+            other._shared = None
+            if not other.abandoned:
+                self._waiters -= 1
+                if self._waiters == 0:
+                    self.abandon()

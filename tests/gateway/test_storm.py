@@ -17,7 +17,7 @@ from service.backends import Pace, Scored
 from service.errors import VQAError
 from service.gateway import Gateway, Picture, Question, Reply
 from service.gateway.cache import MemoryCache
-from service.gateway.question import Freshness
+from service.gateway.question import Caller, Freshness
 from service.scheduling import Batcher, Ticket, Urgency, WorkerThreads
 from service.scheduling.batcher import _Waiting
 from service.scheduling.shared_work import _Flight
@@ -82,17 +82,21 @@ async def test_every_question_gets_one_outcome_and_nothing_is_left() -> None:
         questions = [
             Question(f"is it {rng.randrange(60)}?", priority=rng.choice(("interactive", "batch"))) for _ in range(count)
         ]
+        freshness = rng.choice((Freshness.CACHED, Freshness.CACHED, Freshness.FRESH, Freshness.PRIVATE))
+        who = Caller(rng.choice("ab"), freshness)
         asking = asyncio.ensure_future(
             gateway.answer_all(
                 Picture(lambda: data, size=len(data)),
                 questions,
                 timeout_ms=rng.choice((1, 20, 100, 5000, 5000)),
-                tenant=rng.choice("ab"),
-                freshness=rng.choice((Freshness.CACHED, Freshness.CACHED, Freshness.FRESH, Freshness.PRIVATE)),
+                caller=who,
             )
         )
         if rng.random() < 0.3:
             await asyncio.sleep(rng.uniform(0, 0.02))
+            if rng.random() < 0.5:
+                who.leave()
+                await asyncio.sleep(rng.choice((0, 0.001)))
             asking.cancel()
         try:
             replies = await asking
@@ -128,7 +132,7 @@ async def test_every_question_gets_one_outcome_and_nothing_is_left() -> None:
     for _ in range(20):
         try:
             reply = await gateway.answer(
-                Picture(lambda: pictures[0]), Question("is it well?"), freshness=Freshness.FRESH
+                Picture(lambda: pictures[0]), Question("is it well?"), caller=Caller(freshness=Freshness.FRESH)
             )
         except VQAError:
             continue
