@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     default_timeout_ms: int = Field(10_000, ge=1, le=3_600_000, description="Deadline of a question that names none.")
     max_timeout_ms: int = Field(120_000, ge=1, le=3_600_000, description="Longest deadline that a caller may ask for.")
 
+    # what is kept
+    cache_bytes: int = Field(64 * MIB, ge=0, description="Most bytes of answers kept in memory; 0 keeps none.")
+
     # how large one request may be
     max_body_bytes: int = Field(
         28 * MIB, ge=1024, description="Largest request body; base64 makes pictures a third larger."

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse
 import service
 from service.api import reading
 from service.api.body import BodyBudget, BodyHold
+from service.api.cache_control import freshness
 from service.api.disconnect import Departures, until_disconnect
 from service.api.openapi import documented
 from service.api.reading import Incoming
@@ -53,7 +54,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         """
         async with _reading(request, reading.read_answer) as incoming:
             [question] = incoming.questions
-            caller = Caller()
+            caller = Caller(freshness=freshness(request.headers))
             work = gateway.answer(incoming.picture, question, incoming.timeout_ms, caller)
             reply = await until_disconnect(request.scope, work, caller, departures)
         return _json(answer_reply(reply, request_id.get()))
@@ -64,7 +65,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         async with _reading(request, reading.read_answers) as incoming:
             if incoming.shared is not None:
                 await gateway.check_options(incoming.shared)
-            caller = Caller()
+            caller = Caller(freshness=freshness(request.headers))
             work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms, caller)
             outcomes = await until_disconnect(request.scope, work, caller, departures)
         for outcome in outcomes:

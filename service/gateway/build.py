@@ -35,6 +35,12 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
         max_batch=settings.max_batch_size,
         observe_batch=metrics.batch_size.labels("classifier").observe,
     )
+
+    def observe_cache(size: int, entries: int) -> None:
+        metrics.cache_bytes.set(size)
+        metrics.cache_entries.set(entries)
+
+    cache = MemoryCache(settings.cache_bytes, observe_cache, metrics.cache_evictions.inc)
     backends: dict[str, Backend] = {classifier.name: classifier}
     if Router(backends, settings.policy).default_backend() is None:
         raise SettingsError(
@@ -43,4 +49,4 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
     metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
     metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
     metrics.backend_threads.labels("classifier").set(threads)
-    return Gateway(settings, backends, decoder, MemoryCache(0), metrics)
+    return Gateway(settings, backends, decoder, cache, metrics)

@@ -85,11 +85,14 @@ def _too_long(length: int, limit: int) -> VQAError:
 
 
 class Freshness(Enum):
-    """stub"""
+    """How new an answer must be."""
 
-    CACHED = 1
-    FRESH = 2
-    PRIVATE = 3
+    CACHED = "cached"
+    """One that was computed before, or is being computed for somebody else, will do."""
+    FRESH = "fresh"
+    """It must be computed for this question; others may have it afterwards."""
+    PRIVATE = "private"
+    """It must be computed for this question, and is kept for nobody."""
 
 
 class Caller:

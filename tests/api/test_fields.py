@@ -212,7 +212,7 @@ def test_max_risk_zero_abstains_and_says_nothing(served: Running) -> None:
 
 
 def test_the_reply_is_the_contracts(served: Running) -> None:
-    body = served.client.post("/answer", json=GOOD).json()
+    body = served.client.post("/answer", json=GOOD, headers={"Cache-Control": "no-cache"}).json()
     assert body["answer"] == "red"
     assert body["calibrated"] is True
     assert 0 <= body["confidence"] <= 1

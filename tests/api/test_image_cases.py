@@ -43,7 +43,7 @@ ROUTES = [as_upload, as_base64, as_data_url]
 def scripted() -> Iterator[tuple[Running, ScriptedBackend]]:
     """A server whose backend keeps the pictures that reached it."""
     backend = ScriptedBackend()
-    with serving({"classifier": backend}) as running:
+    with serving({"classifier": backend}, cache_bytes=0) as running:
         yield running, backend
 
 

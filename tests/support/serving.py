@@ -61,7 +61,7 @@ def serving(
     if backends is None:
         gateway = build_gateway(settings, metrics)
     else:
-        gateway = Gateway(settings, backends, WorkerThreads(2), MemoryCache(0), metrics)
+        gateway = Gateway(settings, backends, WorkerThreads(2), MemoryCache(settings.cache_bytes), metrics)
     failed = threading.Event()
     app = create_app(gateway, settings, metrics, on_start_failed=failed.set)
     listener = socket.socket()

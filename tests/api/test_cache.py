@@ -1,0 +1,122 @@
+"""The cache as a caller sees it: the same question again is answered without the model, unless told otherwise."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import httpx
+import pytest
+from starlette.datastructures import Headers
+
+from service.api.cache_control import freshness
+from service.gateway import Freshness
+from tests.support.backends import ScriptedBackend
+from tests.support.pictures import drawn_circle
+from tests.support.serving import Running, serving
+
+SAME = ("answer", "confidence", "candidates", "answerable", "answerability", "raw_answer", "warnings", "image", "model")
+
+
+def ask(running: Running, question: str = "what color is the shape?", **given: object) -> httpx.Response:
+    headers = given.pop("headers", None)
+    picture = given.pop("picture", None) or drawn_circle()
+    return running.client.post(
+        "/answer", files={"image": picture}, data={"question": question, **given}, headers=headers
+    )
+
+
+@pytest.fixture(scope="module")
+def running():
+    with serving() as server:
+        yield server
+
+
+def test_the_second_reply_is_the_first_one_again(running: Running) -> None:
+    before = running.metric("vqa_batch_size_sum")
+    first, second = ask(running).json(), ask(running, question="  what color is\tthe shape? ").json()
+    assert (first["cached"], second["cached"]) == (False, True)
+    assert {key: first[key] for key in SAME} == {key: second[key] for key in SAME}
+    assert second["timings_ms"]["inference"] == second["timings_ms"]["decode"] == 0
+    assert running.metric("vqa_batch_size_sum") == before + 1
+    assert running.metric("vqa_cache_lookups_total", result="hit") >= 1
+    assert running.metric("vqa_cache_bytes") > 0
+
+
+def test_top_k_risk_and_spelling_stay_each_callers_own(running: Running) -> None:
+    question = "is it a circle or a triangle, my friend?"
+    first = ask(running, question, choices="Circle, triangle").json()
+    second = ask(running, question, choices="CIRCLE, Triangle", top_k=1).json()
+    assert second["cached"]
+    assert len(second["candidates"]) == 1
+    assert second["answer"].lower() == first["answer"].lower()
+    assert second["answer"] in ("CIRCLE", "Triangle", "unanswerable")
+    assert not ask(running, question, choices="circle, rectangle").json()["cached"]
+
+
+def test_other_pictures_and_questions_are_other_answers(running: Running) -> None:
+    ask(running)
+    assert not ask(running, picture=drawn_circle("blue")).json()["cached"]
+    assert not ask(running, question="what colour is the shape?").json()["cached"]
+
+
+def test_no_cache_asks_anew_and_keeps_the_answer(running: Running) -> None:
+    question = "is there a red shape?"
+    assert not ask(running, question, headers={"Cache-Control": "no-cache"}).json()["cached"]
+    assert ask(running, question).json()["cached"]
+    assert not ask(running, question, headers={"Cache-Control": "no-cache"}).json()["cached"]
+
+
+def test_no_store_leaves_nothing_behind(running: Running) -> None:
+    question = "is there a green shape?"
+    assert not ask(running, question, headers={"Cache-Control": "no-store"}).json()["cached"]
+    assert not ask(running, question).json()["cached"]
+
+
+def test_a_thousand_identical_questions_are_one_inference() -> None:
+    backend, gate = ScriptedBackend(), threading.Event()
+    prepare = backend.prepare
+    # Held until all have come, so that they are under way together.
+    backend.prepare = lambda image: (gate.wait(60), prepare(image))[1]
+    with serving({"classifier": backend}, max_in_flight=8, max_questions=8) as server:
+        limits = httpx.Limits(max_connections=1000)
+        with httpx.Client(base_url=server.url, timeout=60, limits=limits) as client, ThreadPoolExecutor(200) as pool:
+            body = {"question": "is it red?"}
+            one = partial(client.post, "/answers", files={"image": drawn_circle()})
+            # Five in each request: those of one request are the same question as well.
+            replies = [
+                pool.submit(one, data={"questions": str([body["question"]] * 5).replace("'", '"')}) for _ in range(200)
+            ]
+            while server.metric("vqa_cache_lookups_total", result="coalesced") < 999:
+                pass
+            gate.set()
+            results = [item["result"]["answer"] for reply in replies for item in reply.result().json()["results"]]
+    assert results == ["yes"] * 1000
+    assert len(backend.asked) == len(backend.prepared) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        ("", Freshness.CACHED),
+        ("max-age=60", Freshness.CACHED),
+        ("no-cache", Freshness.FRESH),
+        ("No-Cache", Freshness.FRESH),
+        ("max-age=0", Freshness.FRESH),
+        ('max-age="0"', Freshness.FRESH),
+        ("public, no-cache ,max-age=5", Freshness.FRESH),
+        ("no-cache, no-store", Freshness.PRIVATE),
+        ("no-store", Freshness.PRIVATE),
+        ('x="no-store"', Freshness.CACHED),
+        ("no-cached", Freshness.CACHED),
+        (",,;=", Freshness.CACHED),
+    ],
+)
+def test_cache_control(header: str, wanted: Freshness) -> None:
+    assert freshness(Headers({"cache-control": header})) is wanted
+
+
+def test_pragma_counts_where_nothing_else_is_said() -> None:
+    assert freshness(Headers({"pragma": "no-cache"})) is Freshness.FRESH
+    assert freshness(Headers({"pragma": "no-cache", "cache-control": "max-age=9"})) is Freshness.CACHED
