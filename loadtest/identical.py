@@ -38,7 +38,7 @@ async def ask_at_once(url: str, request: bytes, count: int) -> list[Exchange]:
 
 def measure(server: Server, questions: int, rounds: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Rounds with a picture of their own each."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in range(rounds):
         request = post(server.host, camera(number, 320, 240), question=question(number), timeout_ms=60_000)
         before = server.metric("vqa_batch_size_sum"), server.metric("vqa_batch_size_count")

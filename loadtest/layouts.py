@@ -28,7 +28,7 @@ SECONDS = 3.0
 DEFAULT_VARIANTS = ("default", "one-thread:VQA_THREADS=1,VQA_DECODE_THREADS=1", "no-batching:VQA_MAX_BATCH_SIZE=1")
 
 
-def parse_variant(text: str) -> tuple[str, dict[str, str]]:
+def parse_variant(text: str) -> tuple[str, dict[str, object]]:
     """`NAME:VQA_X=1,VQA_Y=2` as a name and settings; the name alone is the defaults."""
     name, _, pairs = text.partition(":")
     return name, parse_settings(tuple(pair for pair in pairs.split(",") if pair))

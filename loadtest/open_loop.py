@@ -120,7 +120,7 @@ def requests_for(url: str, *, kind: str = "camera", timeout_ms: int | None = Non
         return lambda _, planned: client.send(request, planned=planned)
     make = drawing if kind == "drawing" else camera_mixed
     pictures = [make(seed) for seed in range(pool)]
-    fields = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
+    fields: dict[str, object] = {} if timeout_ms is None else {"timeout_ms": timeout_ms}
 
     def ask(number: int, planned: float) -> Awaitable[Exchange]:
         picture = stamped(pictures[number % pool], number)

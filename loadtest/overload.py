@@ -46,7 +46,7 @@ class Size:
     pictures: int
 
 
-FULL, QUICK = Size(10.0, 60.0, 300), Size(1.5, 5.0, 20)
+FULL, QUICK = Size(10.0, 60.0, 300), Size(1.0, 5.0, 20)
 
 
 class Probe:
@@ -147,7 +147,7 @@ def measure(server: Server, size: Size, timeout_ms: int, factor: float) -> tuple
         raise click.ClickException(f"no question succeeded: {statuses(capacity.exchanges)}")
     server.wait_idle()
     idle, busy = Probe(), Probe()
-    with idle.beside(server.url, min(5.0, size.seconds / 2)):
+    with idle.beside(server.url, size.seconds / 5):
         pass
     with busy.beside(server.url, size.seconds - PROBE_START_S):
         server_cpu, own_cpu = server.cpu_s(), time.process_time()

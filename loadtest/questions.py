@@ -21,7 +21,7 @@ def question(number: int) -> str:
     return template.format(color=COLOURS[number % 8], shape=SHAPES[number % 3], number=number)
 
 
-def post(host: str, picture: bytes, *, path: str = "/answer", **fields: object) -> bytes:
+def post(host: str, picture: bytes, path: str = "/answer", /, **fields: object) -> bytes:
     """A multipart request: the picture and the other keys of the contract as fields."""
     parts = [
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'

@@ -119,13 +119,13 @@ def running(model: str = EMBEDDED, settings: Mapping[str, object] | None = None)
             _stop(process)
 
 
-def parse_settings(pairs: tuple[str, ...]) -> dict[str, str]:
+def parse_settings(pairs: tuple[str, ...]) -> dict[str, object]:
     """`VQA_X=1` each, as a mapping.
 
     Raises:
         click.BadParameter: one is something else.
     """
-    settings = {}
+    settings: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.startswith("VQA_"):

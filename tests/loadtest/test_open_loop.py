@@ -8,38 +8,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from loadtest.open_loop import LATE_S, OpenLoop, schedule
 from loadtest.wire import Exchange
+from tests.loadtest.stubs import stub
 
-STUB = Path(__file__).with_name("stub.py")
-
-
-@contextmanager
-def stub(status: int = 200, milliseconds: float = 1) -> Iterator[tuple[str, int]]:
-    """Its address and its process id."""
-    command = [sys.executable, str(STUB), str(status), str(milliseconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}", process.pid
-    finally:
-        process.kill()
-        process.wait(10)
-        process.stdout.close()
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def generator(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "loadtest.open_loop", *arguments]
-    root = STUB.parent.parent.parent
-    environment = os.environ | {"PYTHONPATH": str(root)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment
     )
 
 
