@@ -1,6 +1,6 @@
 # make serve   sets everything up and serves the embedded model (the main job)
 # make test    sets everything up and runs all tests
-# The rest: install, install-export, test-fast, lint, format, fuzz, easy-vqa.
+# The rest: install, install-export, test-fast, lint, format, fuzz, easy-vqa, loadtest, locust, random-vilt.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= vilt-shapes
 
-.PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa system clean
+.PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa loadtest locust random-vilt system clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.core-$(ORT)
@@ -70,6 +70,23 @@ fuzz: install-dev
 # The official easy-VQA test split, all 9,673 questions, over HTTP against a server that this starts and stops.
 easy-vqa: install-dev
 	$(VENV)/bin/python -m loadtest.easy_vqa
+
+# Every measured command (loadtest/README.md) against the embedded model, about ten minutes; ONLY='leavers overload' picks
+# some, MODEL=FOLDER takes another model, FLAGS=--quick makes miniatures.
+SCENARIOS := leavers overload one_client memory identical layouts
+ONLY ?= $(SCENARIOS)
+loadtest: install-dev
+	@for name in $(ONLY); do $(VENV)/bin/python -m loadtest.$$name --model $(MODEL) $(FLAGS) || exit 1; done
+
+# Users of four kinds for a minute against a server that runs already.
+locust: install-dev
+	$(VENV)/bin/locust -f loadtest/locustfile.py --headless --only-summary --users 20 --spawn-rate 5 --run-time 1m \
+	  --host http://$(HOST):$(PORT) $(FLAGS)
+
+# A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL.
+RANDOM_VILT ?= build/vilt-b32-random
+random-vilt: install-export
+	$(EXPORT_VENV)/bin/python -m loadtest.random_vilt $(RANDOM_VILT)
 
 clean:
 	rm -rf $(VENV) $(EXPORT_VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,0 +1,100 @@
+"""A model folder of ViLT-B/32's size with random weights, for measuring what a large model costs.
+
+    python -m loadtest.random_vilt OUT [--name vilt-b32-random] [--scores sigmoid]
+
+Runs in the export environment (torch, Optimum). 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608,
+at most 40 tokens: time and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder
+takes 471 MB and is not for version control.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from transformers import ViltImageProcessor
+
+from models.manifest import rewrite_digests
+from models.vilt.export import export
+from models.vilt.parity import B32_LABELS, random_b32
+from models.vilt.tokenizer import MAX_TOKENS, train_tokenizer, training_questions
+
+SHORTEST_EDGE = 384
+SIZE_DIVISOR = 32
+# Answers that choices and the answer sets of the contract may name, before the numbered filler.
+WORDS = ("yes", "no", "red", "blue", "green", "yellow", "black", "white", "brown", "gray", "circle", "unanswerable")
+COUNTS = 20
+MANIFEST = """\
+[model]
+name = "{name}"
+kind = "classifier"
+task = "visual-question-answering"
+description = "ViLT-B/32's size with random weights: for measuring time and memory; its answers mean nothing"
+license = "MIT"
+demo = true
+
+[source]
+file = "model.onnx"
+
+[processor]
+file = "preprocessor_config.json"
+
+[tokenizer]
+file = "tokenizer.json"
+max_tokens = {max_tokens}
+
+[labels]
+file = "labels.json"
+
+[scores]
+kind = "{scores}"
+"""
+
+
+def labels() -> list[str]:
+    """3,129 labels that all normalise differently."""
+    known = [*WORDS, *(str(n) for n in range(COUNTS))]
+    return known + [f"thing {n}" for n in range(COUNTS, COUNTS + B32_LABELS - len(known))]
+
+
+def tokenizer(vocab_size: int) -> Tokenizer:
+    """A WordPiece tokenizer over this repository's questions, filled up to the size of BERT's vocabulary."""
+    trained = json.loads(train_tokenizer(training_questions(seed=0, pictures=500)).to_str())
+    vocab: dict[str, int] = trained["model"]["vocab"]
+    vocab.update({f"[unused{k}]": k for k in range(len(vocab), vocab_size)})
+    return Tokenizer.from_str(json.dumps(trained))
+
+
+def make(folder: Path, name: str, scores: str) -> None:
+    """Write the whole folder. Raises FileExistsError where there is one already: a revision never changes."""
+    folder.mkdir(parents=True)
+    model = random_b32()
+    export(model, folder / "model.onnx")
+    tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
+    ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
+    (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
+    (folder / "model.toml").write_text(MANIFEST.format(name=name, scores=scores, max_tokens=MAX_TOKENS))
+    rewrite_digests(folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="the model folder to make; must not exist")
+    parser.add_argument("--name", help="name in the manifest; default the folder's")
+    parser.add_argument("--scores", choices=("sigmoid", "softmax"), default="sigmoid", help="default sigmoid")
+    arguments = parser.parse_args()
+    if arguments.out.exists():
+        print(f"{arguments.out} exists already", file=sys.stderr)
+        return 1
+    torch.set_num_threads(1)
+    make(arguments.out, arguments.name or arguments.out.name, arguments.scores)
+    print(f"{arguments.out}: {(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What every measured command shares: its options, and its results as JSON and as a Markdown table."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+import onnxruntime
+
+from loadtest.server import EMBEDDED, ROOT
+from service.backends.cpus import available_cpus
+
+F = TypeVar("F", bound=Callable[..., Any])
+RESULTS = Path("loadtest") / "results"
+Row = Mapping[str, object]
+
+
+def options(function: F) -> F:
+    """The options of every measured command."""
+    for option in reversed(
+        (
+            click.option(
+                "--model", default=EMBEDDED, show_default=True, help="An embedded model, or a model's folder."
+            ),
+            click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing."),
+            click.option("--setting", "settings", multiple=True, metavar="VQA_X=1", help="For the server; repeatable."),
+            click.option(
+                "--results",
+                type=click.Path(file_okay=False, path_type=Path),
+                default=ROOT / RESULTS,
+                help=f"Folder of the results; default {RESULTS}.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def machine() -> dict[str, Any]:
+    """Where the figures come from."""
+    return {
+        "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cores": available_cpus(),
+        "cpu": _cpu_name(),
+        "load_average_before": round(os.getloadavg()[0], 2),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "onnxruntime": onnxruntime.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def write(
+    name: str, model: str, folder: Path, *, machine: Mapping[str, Any], summary: Row, rows: Sequence[Row], quick: bool
+) -> Path:
+    """Write `NAME-MODEL.json` and `NAME-MODEL.md`; returns the JSON's path.
+
+    Args:
+        name: of the command.
+        model: as it was given; only its last part is told.
+        folder: where to.
+        machine: as `machine()` gave it before the measurement.
+        summary: the figures that are read first.
+        rows: all that was measured, with the same columns each.
+        quick: whether this was the miniature.
+    """
+    short = Path(model).name
+    command = _command(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / f"{name}-{short}"
+    data = {"command": command, "quick": quick, "model": short, "machine": machine, "summary": summary, "rows": rows}
+    stem.with_name(f"{stem.name}.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
+    lines = [f"# {name}: {short}", ""]
+    if quick:
+        lines += ["A miniature (`--quick`): these figures say nothing.", ""]
+    lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in machine.items()), ""]
+    lines += ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
+    if rows:
+        columns = list(rows[0])
+        lines += ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+        lines += [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+    text = "\n".join(lines) + "\n"
+    stem.with_name(f"{stem.name}.md").write_text(text)
+    click.echo(text)
+    return stem.with_name(f"{stem.name}.json")
+
+
+def _command(name: str) -> str:
+    """The command line with no path of this machine in it."""
+    words = iter(sys.argv[1:])
+    kept: list[str] = []
+    for word in words:
+        if word == "--results":
+            next(words, None)
+        elif not word.startswith("--results="):
+            kept.append(Path(word).name if "/" in word else word)
+    return shlex.join(["python", "-m", f"loadtest.{name}", *kept])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_cell(item)}" for key, item in value.items()) or "none"
+    return "" if value is None else str(value)
+
+
+def _cpu_name() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

@@ -1,0 +1,101 @@
+"""Every measured command in miniature, with the embedded model in a real server: figures are there, none is judged."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from loadtest.layouts import parse_variant
+from loadtest.report import _command
+from loadtest.server import parse_settings, running
+
+
+def quick(name: str, folder: Path, *flags: str) -> dict[str, Any]:
+    """Run a command; returns what it wrote."""
+    command = importlib.import_module(f"loadtest.{name}").main
+    result = CliRunner().invoke(command, ["--quick", "--results", str(folder), *flags], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    text = (folder / f"{name}-vilt-shapes.md").read_text()
+    assert "say nothing" in text
+    assert "onnxruntime" in text
+    data = json.loads((folder / f"{name}-vilt-shapes.json").read_text())
+    assert data["quick"] is True
+    assert data["rows"]
+    assert {"cores", "python", "onnxruntime"} <= data["machine"].keys()
+    return data
+
+
+def test_leavers(tmp_path: Path) -> None:
+    data = quick("leavers", tmp_path)
+    assert data["summary"]["after_all_answered"] is True
+    assert data["summary"]["ratio_median"] > 0
+    assert 0 < data["summary"]["idle_median_ms"] < 10_000
+
+
+def test_overload(tmp_path: Path) -> None:
+    summary = quick("overload", tmp_path)["summary"]
+    assert summary["capacity_per_s"] > 0
+    assert 0 <= summary["goodput_of_capacity"] < 3
+    assert summary["accepted"] == sum(summary[f"accepted_{kind}"] for kind in ("kept", "late_200", "504"))
+    assert summary["accepted"] > 0
+    assert summary["livez_ms"]["n"] > 0
+    assert sum(summary["statuses"].values()) == summary["accepted"] + summary["refused"] + summary["other"]
+
+
+def test_one_client(tmp_path: Path) -> None:
+    summary = quick("one_client", tmp_path)["summary"]
+    assert 0 < summary["bare_median_ms"] < 10_000
+    assert 0 < summary["http_median_ms"] < 10_000
+    assert 0 <= summary["queue_median_ms"] <= summary["queue_max_ms"]
+
+
+def test_memory(tmp_path: Path) -> None:
+    data = quick("memory", tmp_path, "--requests", "150", "--warm-up", "50")
+    assert data["summary"]["statuses"] == {"200": 150}
+    assert 50 < data["summary"]["rss_first_mib"] <= data["summary"]["rss_max_mib"] < 4000
+    assert [row["requests"] for row in data["rows"]] == [0, 100, 150]
+
+
+def test_identical(tmp_path: Path) -> None:
+    summary = quick("identical", tmp_path)["summary"]
+    assert summary["all_answered"] is True
+    assert 1 <= summary["inferences_max"] <= summary["questions"]
+
+
+def test_layouts(tmp_path: Path) -> None:
+    data = quick("layouts", tmp_path, "--variant", "a", "--variant", "b:VQA_THREADS=1,VQA_MAX_BATCH_SIZE=2")
+    assert data["summary"].keys() == {"a x1", "b x1", "a x4", "b x4"}
+    assert all(row["per_second"] > 0 for row in data["rows"])
+
+
+def test_settings_are_checked() -> None:
+    assert parse_variant("two:VQA_THREADS=2,VQA_POLICY=auto") == ("two", {"VQA_THREADS": "2", "VQA_POLICY": "auto"})
+    assert parse_variant("plain") == ("plain", {})
+    with pytest.raises(click.BadParameter):
+        parse_settings(("threads=2",))
+
+
+def test_a_server_that_does_not_start_says_why() -> None:
+    with pytest.raises(click.ClickException, match="max_batch_size"), running(settings={"VQA_MAX_BATCH_SIZE": "none"}):
+        pass
+
+
+def test_no_path_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["x", "--model", "/somewhere/big-model", "--results", "/elsewhere", "--quick"])
+    assert _command("overload") == "python -m loadtest.overload --model big-model --quick"
+
+
+def test_every_command_is_in_the_readme_and_the_makefile(root: Path) -> None:
+    readme = (root / "loadtest" / "README.md").read_text()
+    makefile = (root / "Makefile").read_text()
+    scenarios = re.search(r"^SCENARIOS := (.*)$", makefile, re.MULTILINE)[1].split()
+    assert set(scenarios) == {"leavers", "overload", "one_client", "memory", "identical", "layouts"}
+    for name in scenarios:
+        assert f"loadtest.{name}" in readme
