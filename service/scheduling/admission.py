@@ -18,10 +18,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from service.errors import Code, VQAError
+from service.scheduling.service_time import ServiceTime
 from service.scheduling.urgency import BATCH_RANK, Urgency
 
 # Predictions are means; promises are kept with room to spare.
-_MARGIN = 1.25
+_MARGIN = 1.5
+# From this many seconds on a prediction says more about the load than about chance.
+_WORTH_LEARNING_S = 0.02
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +45,8 @@ class Ticket:
     latency_s: float
     task: asyncio.Task[object] | None = None
     shed: VQAError | None = None
+    came: float = 0.0
+    wait_s: float = 0.0
 
 
 class Admission:
@@ -70,6 +75,15 @@ class Admission:
         self._observe_wait = observe_wait
         self._observe_shed = observe_shed
         self._tickets: dict[Ticket, None] = {}
+        self._slowness = ServiceTime(1.0)
+
+    @property
+    def slowness(self) -> float:
+        """How much longer questions take than their work adds up to, at least 1.
+
+        Learnt from what became of predictions: other processes want the CPUs too, and so does reading requests.
+        """
+        return max(1.0, self._slowness.seconds)
 
     @property
     def in_flight(self) -> int:
@@ -89,6 +103,8 @@ class Admission:
         self._observe(len(self._tickets))
         try:
             yield
+            if ticket.wait_s > _WORTH_LEARNING_S:
+                self._slowness.observe((self._now() - ticket.came) / ticket.wait_s)
         except asyncio.CancelledError:
             if ticket.shed is None:
                 raise
@@ -101,6 +117,8 @@ class Admission:
 
     def _admit(self, new: Ticket) -> None:
         wait, late = self._predict(new)
+        new.came, new.wait_s = self._now(), wait
+        wait *= self.slowness
         self._observe_wait(wait)
         if late > 0:
             raise _saturated("The wait would be longer than the deadline allows.", late)
@@ -114,8 +132,8 @@ class Admission:
             self._shed_the_late(batch, wait)
 
     def _predict(self, new: Ticket) -> tuple[float, float]:
-        """Seconds until `new` would be done, and by how many it, or somebody behind it, would be late (0: nobody)."""
-        now = self._now()
+        """Seconds of work until `new` would be done, and how late it, or somebody behind it, would be (0: nobody)."""
+        now, slowness = self._now(), self.slowness
         ahead, blocking, behind = 0.0, 0.0, []
         for ticket in self._tickets:
             if not _stays(ticket):
@@ -132,12 +150,12 @@ class Admission:
         if ahead == 0.0 and not behind:
             # With nothing in its way a question is tried whatever is believed, or a wrong belief would never end.
             return wait, 0.0
-        late = now + _MARGIN * wait - new.urgency.due
+        late = now + _MARGIN * slowness * wait - new.urgency.due
         done = ahead + own
         for ticket in sorted(behind, key=lambda t: t.urgency.order):
             done += _work(ticket, new.backend)
             if ticket.backend == new.backend and late <= 0:
-                late = now + done + ticket.latency_s - ticket.urgency.due
+                late = now + slowness * (done + ticket.latency_s) - ticket.urgency.due
         return wait, max(late, 0.0)
 
     def _shed_the_late(self, batch: list[Ticket], wait: float) -> None:

@@ -7,7 +7,7 @@ _WEIGHT = 0.2
 
 
 class ServiceTime:
-    """A running mean in seconds that follows the load.
+    """A running mean that follows the load: of seconds, or of a ratio of seconds.
 
     Args:
         first: what is believed before anything was measured.

@@ -190,3 +190,18 @@ async def test_promises_are_kept_by_a_server_that_takes_the_nearest_deadline(see
     assert refused > 500
     assert late == 0
     assert served_s > 0.9 * 60
+
+
+async def test_it_learns_that_everything_takes_longer_than_was_believed() -> None:
+    clock = Clock(0)
+    admission = Admission(100, clock=clock)
+    house = House(admission)
+    for _ in range(30):
+        slow = ticket(due=clock.now + 100, inference_s=0.1)
+        assert await house.come(slow)
+        clock.now += 0.3
+        await house.go(slow)
+    assert 2.5 < admission.slowness <= 3.1
+    assert await house.come(ticket(due=clock.now + 100, inference_s=1.0))
+    assert not await house.come(ticket(due=clock.now + 5, inference_s=1.0)), "two seconds of work take six"
+    assert await house.come(ticket(due=clock.now + 20, inference_s=1.0))
