@@ -73,7 +73,7 @@ def measure(server: Server, questions: int, rounds: int) -> tuple[dict[str, Any]
 @report.options
 def main(model: str, quick: bool, settings: tuple[str, ...], results: Path) -> None:
     """Count the inferences of many identical questions."""
-    machine = report.machine()
+    machine = report.Machine()
     with running(model, {"VQA_MAX_IN_FLIGHT": 2 * QUESTIONS} | parse_settings(settings)) as server:
         summary, rows = measure(server, *((50, 1) if quick else (QUESTIONS, ROUNDS)))
     report.write("identical", model, results, machine=machine, summary=summary, rows=rows, quick=quick)

@@ -101,7 +101,7 @@ def main(
     seconds: float | None,
 ) -> None:
     """Measure throughput and latency of several settings side by side."""
-    machine = report.machine()
+    machine = report.Machine()
     common = parse_settings(settings)
     with ExitStack() as stack:
         servers = {}

@@ -89,7 +89,7 @@ def measure(server: Server, quick: bool) -> tuple[dict[str, Any], list[dict[str,
 @report.options
 def main(model: str, quick: bool, settings: tuple[str, ...], results: Path) -> None:
     """Measure what one question waits for those whose clients have left."""
-    machine = report.machine()
+    machine = report.Machine()
     with running(model, {"VQA_MAX_IN_FLIGHT": 1024} | parse_settings(settings)) as server:
         summary, rows = measure(server, quick)
     report.write("leavers", model, results, machine=machine, summary=summary, rows=rows, quick=quick)

@@ -76,7 +76,7 @@ def main(
     model: str, quick: bool, settings: tuple[str, ...], results: Path, requests: int | None, warm_up: int | None
 ) -> None:
     """Measure how resident memory grows over many pictures."""
-    machine = report.machine()
+    machine = report.Machine()
     count, warm, every = (600, 100, 100) if quick else (REQUESTS, WARM_UP, EVERY)
     with running(model, parse_settings(settings)) as server:
         summary, rows = measure(server, requests or count, warm_up or warm, every)

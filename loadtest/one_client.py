@@ -91,7 +91,7 @@ def _timed(bare: Bare, picture: bytes, text: str) -> float:
 @report.options
 def main(model: str, quick: bool, settings: tuple[str, ...], results: Path) -> None:
     """Measure one client's latency beside the bare loop."""
-    machine = report.machine()
+    machine = report.Machine()
     with running(model, {"VQA_THREADS": 1, "VQA_DECODE_THREADS": 1} | parse_settings(settings)) as server:
         summary, rows = measure(server, bare_loop(model), *((2, 5) if quick else (ROUNDS, A_ROUND)))
     report.write("one_client", model, results, machine=machine, summary=summary, rows=rows, quick=quick)

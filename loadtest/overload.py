@@ -200,7 +200,7 @@ def _sizes(pictures: Sequence[bytes]) -> dict[str, float]:
 @click.option("--factor", type=float, default=FACTOR, show_default=True, help="Load over capacity.")
 def main(model: str, quick: bool, settings: tuple[str, ...], results: Path, timeout_ms: int, factor: float) -> None:
     """Measure goodput, refusals and liveness at three times the capacity."""
-    machine = report.machine()
+    machine = report.Machine()
     with running(model, parse_settings(settings)) as server:
         summary, rows = measure(server, QUICK if quick else FULL, timeout_ms, factor)
     report.write("overload", model, results, machine=machine, summary=summary, rows=rows, quick=quick)

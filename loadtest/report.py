@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import shlex
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,8 +47,21 @@ def options(function: F) -> F:
     return function
 
 
-def machine() -> dict[str, Any]:
-    """Where the figures come from."""
+class Machine:
+    """Where the figures come from, and how much of it others used while they were taken; made before measuring."""
+
+    def __init__(self) -> None:
+        self._facts = _facts()
+        self._started, self._busy, self._own = time.monotonic(), _busy_s(), _own_cpu_s()
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, after the server has stopped: only then is its time counted as ours."""
+        seconds = time.monotonic() - self._started
+        others = (_busy_s() - self._busy) - (_own_cpu_s() - self._own)
+        return self._facts | {"seconds": round(seconds, 1), "cores_used_by_others": round(max(0, others) / seconds, 2)}
+
+
+def _facts() -> dict[str, Any]:
     return {
         "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cores": available_cpus(),
@@ -60,7 +75,7 @@ def machine() -> dict[str, Any]:
 
 
 def write(
-    name: str, model: str, folder: Path, *, machine: Mapping[str, Any], summary: Row, rows: Sequence[Row], quick: bool
+    name: str, model: str, folder: Path, *, machine: Machine, summary: Row, rows: Sequence[Row], quick: bool
 ) -> Path:
     """Write `NAME-MODEL.json` and `NAME-MODEL.md`; returns the JSON's path.
 
@@ -68,21 +83,21 @@ def write(
         name: of the command.
         model: as it was given; only its last part is told.
         folder: where to.
-        machine: as `machine()` gave it before the measurement.
+        machine: made before the measurement.
         summary: the figures that are read first.
         rows: all that was measured, with the same columns each.
         quick: whether this was the miniature.
     """
     short = Path(model).name
-    command = _command(name)
+    command, facts = _command(name), machine.facts()
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / f"{name}-{short}"
-    data = {"command": command, "quick": quick, "model": short, "machine": machine, "summary": summary, "rows": rows}
+    data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
     stem.with_name(f"{stem.name}.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
     lines = [f"# {name}: {short}", ""]
     if quick:
         lines += ["A miniature (`--quick`): these figures say nothing.", ""]
-    lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in machine.items()), ""]
+    lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in facts.items()), ""]
     lines += ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
     if rows:
         columns = list(rows[0])
@@ -112,6 +127,17 @@ def _cell(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_cell(item)}" for key, item in value.items()) or "none"
     return "" if value is None else str(value)
+
+
+def _busy_s() -> float:
+    """CPU time of all processes and of the host's other guests since the machine started, in seconds."""
+    user, nice, system, _, _, irq, softirq, steal, *_ = Path("/proc/stat").read_text().split()[1:]
+    return sum(map(int, (user, nice, system, irq, softirq, steal))) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_cpu_s() -> float:
+    """CPU time of this process and of the children that have ended, in seconds."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _cpu_name() -> str:

@@ -28,7 +28,7 @@ def quick(name: str, folder: Path, *flags: str) -> dict[str, Any]:
     data = json.loads((folder / f"{name}-vilt-shapes.json").read_text())
     assert data["quick"] is True
     assert data["rows"]
-    assert {"cores", "python", "onnxruntime"} <= data["machine"].keys()
+    assert {"cores", "python", "onnxruntime", "cores_used_by_others"} <= data["machine"].keys()
     return data
 
 
