@@ -218,11 +218,11 @@ async def test_one_that_hangs_costs_one_timeout_a_pause(
     assert await asyncio.gather(*(level.get() for _ in range(50))) == [None] * 50
     for _ in range(50):
         assert await level.get() is None
-    assert 0.15 < time.perf_counter() - started < 1.0
+    assert 0.15 < time.perf_counter() - started < 3.0
     level.clock.now += 1
     started = time.perf_counter()
     assert await asyncio.gather(*(level.get() for _ in range(50))) == [None] * 50
-    assert 0.15 < time.perf_counter() - started < 1.0, "one probe, the others go on without it"
+    assert 0.15 < time.perf_counter() - started < 3.0, "one probe, the others go on without it"
     assert [record.getMessage() for record in caplog.records] == [
         "the shared cache cannot be used and is left out: it did not answer in time"
     ]
