@@ -16,7 +16,7 @@ from service.api.picture_field import take_picture
 from service.api.schema import AnswerBody, AnswersBody, QuestionItem
 from service.errors import Code, VQAError
 from service.gateway import Picture, Question
-from service.gateway.question import DEFAULT_TOP_K
+from service.gateway.question import DEFAULT_TOP_K, Freshness
 from service.settings import Priority, Settings
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -36,12 +36,16 @@ class Incoming:
         questions: one that was refused already keeps its place as its error.
         timeout_ms: the caller's deadline.
         shared: options given once for all questions; None where there are none.
+        tenant: whose request it is; "" where the server knows no keys.
+        fresh: how the caller wants the cache used.
     """
 
     picture: Picture
     questions: list[Question | VQAError]
     timeout_ms: int | None
     shared: Question | None = None
+    tenant: str = ""
+    fresh: Freshness = Freshness.CACHED
 
 
 async def read_answer(request: Request, hold: BodyHold, settings: Settings) -> Incoming:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from service.errors import Code, VQAError
 from service.settings import Policy, Priority
@@ -15,6 +16,27 @@ MAX_TOP_K = 100
 # Letters by category that draw nothing: the Hangul fillers and the blank Braille pattern.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _SPACES = frozenset("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+
+
+class Freshness(Enum):
+    """How a caller wants the cache used, as HTTP's `Cache-Control` says it."""
+
+    CACHED = "cached"
+    """As usual."""
+    FRESH = "no-cache"
+    """Ask the model itself: neither look the answer up nor join a question under way, but keep what comes."""
+    PRIVATE = "no-store"
+    """As `FRESH`, and keep nothing."""
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether an earlier answer, or one that others wait for, will do."""
+        return self is Freshness.CACHED
+
+    @property
+    def stores(self) -> bool:
+        """Whether the answer may be kept."""
+        return self is not Freshness.PRIVATE
 
 
 @dataclass(frozen=True, slots=True)
