@@ -12,7 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= vilt-shapes
 
-.PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa loadtest locust random-vilt system clean
+.PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.core-$(ORT)
@@ -26,6 +26,13 @@ system:
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3 python3-venv python3-pip; \
 	  else echo "python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; fi; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
+
+# Tests start a real Redis; where it is missing and we are not root, they are skipped and say so.
+system-test:
+	@command -v redis-server >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server; \
+	  else echo "redis-server is missing (Debian: redis-server): the tests of the shared cache are skipped" >&2; fi; }
 
 $(VENV)/.core-$(ORT): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
@@ -46,11 +53,11 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 serve: install
 	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier $(MODEL)
 
-test: install-dev install-export
+test: install-dev install-export system-test
 	$(VENV)/bin/python -m pytest --cov --cov-report=term --cov-fail-under=90
 
 # No export environment: what needs torch is skipped.
-test-fast: install-dev
+test-fast: install-dev system-test
 	$(VENV)/bin/python -m pytest -m "not export"
 
 lint: install-dev

@@ -16,6 +16,7 @@ class Code(StrEnum):
 
     # the request as a whole
     BAD_REQUEST = "bad_request"
+    UNAUTHORIZED = "unauthorized"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"
@@ -69,6 +70,7 @@ CLIENT_CLOSED_REQUEST_STATUS = 499
 
 PROBLEMS: dict[Code, Problem] = {
     Code.BAD_REQUEST: Problem(HTTPStatus.BAD_REQUEST, "The request is malformed"),
+    Code.UNAUTHORIZED: Problem(HTTPStatus.UNAUTHORIZED, "The key is missing or not known"),
     Code.NOT_FOUND: Problem(HTTPStatus.NOT_FOUND, "No such resource"),
     Code.METHOD_NOT_ALLOWED: Problem(HTTPStatus.METHOD_NOT_ALLOWED, "This method is not allowed here"),
     Code.UNSUPPORTED_CONTENT_TYPE: Problem(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from service.errors import SettingsError
@@ -25,7 +25,10 @@ class Settings(BaseSettings):
     """All settings. Read once at start, never changed afterwards."""
 
     # An empty variable is one that is not set: an empty host would mean every interface.
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
+    # Inputs stay out of errors: they may be secrets.
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     # the door
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
@@ -33,6 +36,10 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
     log_format: Literal["text", "json"] = Field("text", description="One line a record, for people or for programs.")
     drain_timeout_s: float = Field(20.0, ge=0, le=3600, description="Seconds that accepted requests get after SIGTERM.")
+
+    api_keys: Path | None = Field(
+        None, description="File of the keys that may ask, a line `tenant:key` each; none lets everybody ask."
+    )
 
     # who answers
     models_dir: Path = Field(_PACKAGE_PARENT / "models", description="Folder that holds one folder a model.")
@@ -47,6 +54,23 @@ class Settings(BaseSettings):
     )
     max_batch_size: int = Field(8, ge=1, le=256, description="Most questions in one inference.")
 
+    # what is remembered
+    cache_bytes: int = Field(
+        64 * MIB, ge=0, description="Most bytes of answers kept in memory for the same question again; 0 is off."
+    )
+    redis_url: SecretStr | None = Field(
+        None,
+        description="Redis in which replicas share those answers (redis://, rediss://, unix://). A password in it is "
+        "better given in the environment.",
+    )
+    cache_ttl_s: int = Field(86_400, ge=1, le=31_536_000, description="Seconds after which Redis forgets an answer.")
+    cache_secret: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Secret that hides questions from Redis, the same in all replicas; better given in the "
+        "environment. Without one each process makes its own and shares nothing.",
+    )
+
     # how much is taken in
     max_in_flight: int = Field(256, ge=1, description="Most questions admitted at once; one more is refused with 503.")
     max_buffered_bytes: int = Field(
@@ -58,9 +82,6 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(30.0, gt=0, le=3600, description="Seconds within which a body must have arrived.")
     default_timeout_ms: int = Field(10_000, ge=1, le=3_600_000, description="Deadline of a question that names none.")
     max_timeout_ms: int = Field(120_000, ge=1, le=3_600_000, description="Longest deadline that a caller may ask for.")
-
-    # what is kept
-    cache_bytes: int = Field(64 * MIB, ge=0, description="Most bytes of answers kept in memory; 0 keeps none.")
 
     # how large one request may be
     max_body_bytes: int = Field(
@@ -84,12 +105,24 @@ class Settings(BaseSettings):
     def _any_case(cls, value: Any) -> Any:
         return value.lower() if isinstance(value, str) else value
 
+    @field_validator("redis_url")
+    @classmethod
+    def _a_redis_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and value.get_secret_value().partition("://")[0] not in ("redis", "rediss", "unix"):
+            raise ValueError("it must begin with redis://, rediss:// or unix://")
+        return value
+
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
         if self.max_questions > self.max_in_flight:
             raise ValueError("max_questions may not exceed max_in_flight: such a request could never be admitted")
         if self.default_timeout_ms > self.max_timeout_ms:
             raise ValueError("default_timeout_ms may not exceed max_timeout_ms")
+        if self.redis_url is not None and self.cache_secret is None:
+            raise ValueError(
+                "redis_url needs cache_secret (VQA_CACHE_SECRET): with a secret of its own no replica finds another's "
+                "answers"
+            )
         if self.max_buffered_bytes < self.max_body_bytes:
             raise ValueError("max_buffered_bytes may not be below max_body_bytes: the largest body could never be read")
         return self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from service.errors import SettingsError
@@ -30,6 +32,10 @@ def test_flag_over_environment_over_default(monkeypatch: pytest.MonkeyPatch) -> 
         ("log_level", "loud"),
         ("drain_timeout_s", "inf"),
         ("max_timeout_ms", "1" + "0" * 300),
+        ("cache_bytes", "-1"),
+        ("cache_ttl_s", "0"),
+        ("redis_url", "http://cache:6379"),
+        ("cache_secret", "short"),
     ],
 )
 def test_a_wrong_value_names_the_setting(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -44,9 +50,10 @@ def test_a_wrong_value_names_the_setting(monkeypatch: pytest.MonkeyPatch, name: 
         {"max_questions": 300, "max_in_flight": 200},
         {"default_timeout_ms": 200_000},
         {"max_buffered_bytes": 2 * 1024 * 1024},
+        {"redis_url": "redis://cache"},
     ],
 )
-def test_values_that_contradict_each_other_are_refused(flags: dict[str, int]) -> None:
+def test_values_that_contradict_each_other_are_refused(flags: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match=next(iter(flags))):
         load_settings(**flags)
 
@@ -66,6 +73,36 @@ def test_a_kubernetes_service_named_vqa_is_no_port(monkeypatch: pytest.MonkeyPat
 def test_levels_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VQA_LOG_LEVEL", "INFO")
     assert load_settings().log_level == "info"
+
+
+SECRETS = {"redis_url": "redis://:pass-word-0123@cache", "cache_secret": "cache-word-0123456"}
+
+
+def test_secrets_do_not_show() -> None:
+    settings = load_settings(**SECRETS)
+    assert settings.redis_url is not None
+    assert settings.redis_url.get_secret_value() == SECRETS["redis_url"]
+    for shown in (repr(settings), str(settings), settings.model_dump_json()):
+        assert "word" not in shown
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"redis_url": "http://:pass-word@cache"},
+        {"cache_secret": "short-word"},
+        {"cache_secret": None, "redis_url": "redis://:pass-word@cache"},
+        {"port": -1},
+        {"max_questions": 300, "max_in_flight": 200},
+    ],
+)
+def test_secrets_do_not_show_in_errors(wrong: dict[str, object]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(**(SECRETS | wrong))
+    told = "".join(traceback.format_exception(caught.value))
+    assert "word-" not in told
+    assert "pass-word" not in told
+    assert "short-word" not in told
 
 
 def test_every_setting_says_what_it_is_for() -> None:

@@ -1,4 +1,4 @@
-"""The request header `Cache-Control`: whether an answer that was computed before will do."""
+"""What a request's `Cache-Control` asks for (RFC 9111)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import re
 
 from starlette.datastructures import Headers
 
-from service.gateway import Freshness
+from service.gateway.question import Freshness
 
-# A directive with its argument, quoted or not (RFC 9111, section 5.2).
-_DIRECTIVE = re.compile(r'\s*([A-Za-z0-9-]+)\s*(?:=\s*(?:"([^"]*)"|([^,\s]*)))?\s*(?:,|$)')
+# A directive with its argument, which may be a quoted text with commas in it; what is none is passed over.
+_DIRECTIVE = re.compile(
+    r"""[\s,]+ | (?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*
+    (?:=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^",]*)))?
+    [^,]*
+    | [^,]+""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def freshness(headers: Headers) -> Freshness:
-    """What the caller wants: `no-store` leaves no trace, `no-cache` and `max-age=0` ask anew.
+    """How the caller wants the cache used; `max-age=0` is `no-cache`, and the strictest of several holds.
 
-    HTTP/1.0's `Pragma: no-cache` counts where there is no `Cache-Control`. What is not understood is ignored.
+    Other directives are passed over: an answer of the same model about the same picture does not age.
     """
-    text = ",".join(headers.getlist("cache-control")) or headers.get("pragma", "")
-    found = {match[1].lower(): match[2] or match[3] or "" for match in _DIRECTIVE.finditer(text)}
-    if "no-store" in found:
-        return Freshness.PRIVATE
-    if "no-cache" in found or found.get("max-age") == "0":
-        return Freshness.FRESH
-    return Freshness.CACHED
+    value = ",".join(headers.getlist("cache-control"))
+    found = Freshness.CACHED
+    for directive in _DIRECTIVE.finditer(value):
+        name = (directive["name"] or "").lower()
+        if name == "no-store":
+            return Freshness.PRIVATE
+        argument = (directive["quoted"] or directive["plain"] or "").strip()
+        if name == "no-cache" or (name == "max-age" and re.fullmatch("0+", argument)):
+            found = Freshness.FRESH
+    return found

@@ -79,6 +79,7 @@ MODELS_EXAMPLE: dict[str, Any] = {
 # For each code what a detail says, and which field it names.
 PROBLEM_EXAMPLES: dict[Code, tuple[str, str | None]] = {
     Code.BAD_REQUEST: ("Invalid HTTP request received.", None),
+    Code.UNAUTHORIZED: ("Send a key that this server knows, as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.", None),
     Code.UNSUPPORTED_CONTENT_TYPE: (
         "The Content-Type must be application/json or multipart/form-data, not 'text/plain'.",
         None,

@@ -62,7 +62,9 @@ def install_openapi(app: FastAPI) -> None:
                 (model, "validation") for model in (AnswerRequest, AnswersRequest, ProblemDocument)
             ]
             _, schemas = models_json_schema(models, ref_template=_REF)
-            document.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
+            components = document.setdefault("components", {})
+            components.setdefault("schemas", {}).update(schemas["$defs"])
+            components["securitySchemes"] = _SECURITY_SCHEMES
             app.openapi_schema = document
         return app.openapi_schema
 
@@ -104,12 +106,21 @@ def _problems(codes: set[Code]) -> dict[int | str, dict[str, Any]]:
         }
         if field is not None:
             example["field"] = field
+        if code is Code.UNAUTHORIZED:
+            entry["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "`Bearer`."}}
         if int(status) == 503:
             entry["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Whole seconds."}}
             example["retry_after_s"] = 1
         entry["content"][PROBLEM_TYPE]["examples"][code.value] = {"value": example}
     return by_status
 
+
+_SECURITY_SCHEMES: dict[str, Any] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key, on a server that knows keys."},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key."},
+}
+# The empty one: a server without keys wants none.
+_SECURITY: list[dict[str, list[str]]] = [{}, {"bearer": []}, {"key": []}]
 
 _FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _FORM_OPTIONS: dict[str, Any] = {
@@ -157,7 +168,7 @@ def _body(model: str, json_example: dict[str, Any], form: dict[str, Any]) -> dic
         "application/json": {"schema": {"$ref": _REF.format(model=model)}, "example": json_example},
         "multipart/form-data": form,
     }
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": content}, "security": _SECURITY}
 
 
 _QUESTION_PROBLEMS = _problems(set(Code) - _OTHER_CODES)

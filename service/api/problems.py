@@ -55,7 +55,11 @@ def printable(text: str) -> str:
 
 
 class ProblemResponse(Response):
-    """An error as an HTTP response, with `Retry-After` (whole seconds) where the error says when to come back."""
+    """An error as an HTTP response.
+
+    With `Retry-After` (whole seconds) where the error says when to come back, and `WWW-Authenticate` where a key is
+    missing.
+    """
 
     media_type = PROBLEM_TYPE
 
@@ -63,6 +67,8 @@ class ProblemResponse(Response):
         headers = dict(headers or {})
         if error.retry_after_s is not None:
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        if error.code is Code.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
         self._code = error.code
         super().__init__(problem_bytes(error), status_code=error.status, headers=headers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -17,6 +18,7 @@ from service.api import reading
 from service.api.body import BodyBudget, BodyHold
 from service.api.cache_control import freshness
 from service.api.disconnect import Departures, until_disconnect
+from service.api.keys import ApiKeys
 from service.api.openapi import documented
 from service.api.reading import Incoming
 from service.api.replies import answer_reply, answers_item
@@ -31,19 +33,25 @@ Reader = Callable[[Request, BodyHold, Settings], Awaitable[Incoming]]
 
 
 def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRouter:
-    """All routes over one gateway."""
+    """All routes over one gateway.
+
+    Raises:
+        SettingsError: the file of keys cannot be used.
+    """
     router = APIRouter()
     departures = Departures()
+    keys = ApiKeys.load(settings.api_keys)
     budget = BodyBudget(settings.max_buffered_bytes, metrics.buffered_bytes.set)
 
     @asynccontextmanager
     async def _reading(request: Request, read: Reader) -> AsyncIterator[Incoming]:
         """A request as it was read; its bytes count against the budget until the block ends."""
         gateway.check_accepting()
+        tenant = keys.tenant_of(request.headers)
         with budget.hold() as hold:
             with metrics.stage_seconds.labels("read").time():
                 incoming = await read(request, hold, settings)
-            yield incoming
+            yield dataclasses.replace(incoming, caller=Caller(tenant, freshness(request.headers)))
 
     @router.post("/answer", **documented("answer"))
     async def answer(request: Request) -> Response:
@@ -51,10 +59,13 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
 
         The body is JSON or `multipart/form-data` (then `image` is a file and the other keys are fields). An
         unanswerable question is a 200 with `answerable: false`.
+
+        With `Cache-Control: no-cache` the model itself is asked, with `no-store` nothing is kept either. A server that
+        knows keys wants one, as `Authorization: Bearer KEY` or `X-API-Key: KEY`.
         """
         async with _reading(request, reading.read_answer) as incoming:
             [question] = incoming.questions
-            caller = Caller(freshness=freshness(request.headers))
+            caller = incoming.caller
             work = gateway.answer(incoming.picture, question, incoming.timeout_ms, caller)
             reply = await until_disconnect(request.scope, work, caller, departures)
         return _json(answer_reply(reply, request_id.get()))
@@ -65,7 +76,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         async with _reading(request, reading.read_answers) as incoming:
             if incoming.shared is not None:
                 await gateway.check_options(incoming.shared)
-            caller = Caller(freshness=freshness(request.headers))
+            caller = incoming.caller
             work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms, caller)
             outcomes = await until_disconnect(request.scope, work, caller, departures)
         for outcome in outcomes:

@@ -11,7 +11,7 @@ from service.backends import Backend, Scored
 from service.errors import Code, VQAError
 from service.gateway.cache import Cache, Cached, CacheKey
 from service.gateway.pictures import Identified, Pictures
-from service.gateway.question import Caller, Freshness, Question
+from service.gateway.question import Caller, Question
 from service.gateway.router import Plan
 from service.scheduling import Admission, SharedWork, Ticket, Urgency
 from service.telemetry.metrics import Metrics
@@ -74,7 +74,7 @@ class Answering:
         answer_set = planned.plan.answer_set
         key = _key(asked, planned)
         compute = partial(self._compute, asked, planned, key)
-        if asked.caller.freshness is not Freshness.CACHED:
+        if not asked.caller.freshness.looks_up:
             self._lookups.labels("bypassed").inc()
             return await self._under_way.run(object(), urgency, compute)
         if (found := await self._cache.get(key, answer_set)) is not None:
@@ -100,7 +100,7 @@ class Answering:
             scored = await self._ask(backend, picture, planned, urgency)
         facts = prepared.facts
         content = Cached(scored.posterior, scored.warnings, scored.withheld, facts.width, facts.height)
-        if asked.caller.freshness is not Freshness.PRIVATE:
+        if asked.caller.freshness.stores:
             await self._cache.put(key, content)
         return Answered(
             content,

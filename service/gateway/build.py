@@ -6,7 +6,7 @@ from service.backends import Backend, ManifestError, load_manifest
 from service.backends.classifier import ViltClassifier
 from service.backends.cpus import available_cpus
 from service.errors import SettingsError
-from service.gateway.cache import MemoryCache
+from service.gateway.cache_levels import build_cache
 from service.gateway.gateway import Gateway
 from service.gateway.router import Router
 from service.scheduling import WorkerThreads
@@ -35,12 +35,6 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
         max_batch=settings.max_batch_size,
         observe_batch=metrics.batch_size.labels("classifier").observe,
     )
-
-    def observe_cache(size: int, entries: int) -> None:
-        metrics.cache_bytes.set(size)
-        metrics.cache_entries.set(entries)
-
-    cache = MemoryCache(settings.cache_bytes, observe_cache, metrics.cache_evictions.inc)
     backends: dict[str, Backend] = {classifier.name: classifier}
     if Router(backends, settings.policy).default_backend() is None:
         raise SettingsError(
@@ -49,4 +43,4 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
     metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
     metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
     metrics.backend_threads.labels("classifier").set(threads)
-    return Gateway(settings, backends, decoder, cache, metrics)
+    return Gateway(settings, backends, decoder, build_cache(settings, metrics), metrics)

@@ -19,6 +19,27 @@ _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 _SPACES = frozenset("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85")
 
 
+class Freshness(Enum):
+    """How a caller wants the cache used, as HTTP's `Cache-Control` says it."""
+
+    CACHED = "cached"
+    """As usual."""
+    FRESH = "no-cache"
+    """Ask the model itself: neither look the answer up nor join a question under way, but keep what comes."""
+    PRIVATE = "no-store"
+    """As `FRESH`, and keep nothing."""
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether an earlier answer, or one that others wait for, will do."""
+        return self is Freshness.CACHED
+
+    @property
+    def stores(self) -> bool:
+        """Whether the answer may be kept."""
+        return self is not Freshness.PRIVATE
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """Where a picture's bytes come from.
@@ -82,17 +103,6 @@ def _too_long(length: int, limit: int) -> VQAError:
         field="question",
         extra={"limit": limit},
     )
-
-
-class Freshness(Enum):
-    """How new an answer must be."""
-
-    CACHED = "cached"
-    """One that was computed before, or is being computed for somebody else, will do."""
-    FRESH = "fresh"
-    """It must be computed for this question; others may have it afterwards."""
-    PRIVATE = "private"
-    """It must be computed for this question, and is kept for nobody."""
 
 
 class Caller:

@@ -100,17 +100,6 @@ class Metrics:
             registry=r,
         )
         self.shed = Counter("vqa_questions_shed", "Batch questions that made way for interactive ones.", registry=r)
-        self.cache_lookups = Counter(
-            "vqa_cache_lookups",
-            "Questions by what the cache said: hit, coalesced (somebody else's was under way), miss, bypassed.",
-            ("result",),
-            registry=r,
-        )
-        self.cache_bytes = Gauge("vqa_cache_bytes", "Bytes of answers kept in memory.", registry=r)
-        self.cache_entries = Gauge("vqa_cache_entries", "Answers kept in memory.", registry=r)
-        self.cache_evictions = Counter(
-            "vqa_cache_evictions", "Answers that made room for others in memory.", registry=r
-        )
         self.backend_up = Gauge("vqa_backend_up", "1 while a backend can answer.", ("backend",), registry=r)
         self.backend_threads = Gauge("vqa_backend_threads", "Threads of one inference.", ("backend",), registry=r)
         self.model_info = Gauge(
@@ -119,7 +108,26 @@ class Metrics:
             ("backend", "model", "revision", "calibration"),
             registry=r,
         )
-        for result in ("hit", "coalesced", "miss", "bypassed"):
+        self.cache_lookups = Counter(
+            "vqa_cache_lookups",
+            "Questions by what the cache gave: hit, miss, coalesced (joined one under way), bypassed (as asked).",
+            ("result",),
+            registry=r,
+        )
+        self.shared_cache = Counter(
+            "vqa_shared_cache",
+            "Look-ups in the shared cache: hit, miss, error (failed puts, and look-ups left out after one, included).",
+            ("result",),
+            registry=r,
+        )
+        self.cache_bytes = Gauge("vqa_cache_bytes", "Bytes of answers kept in memory, about.", registry=r)
+        self.cache_entries = Gauge("vqa_cache_entries", "Answers kept in memory.", registry=r)
+        self.cache_evictions = Counter(
+            "vqa_cache_evictions", "Answers that were forgotten to make room for others.", registry=r
+        )
+        for result in ("hit", "miss", "coalesced", "bypassed"):
             self.cache_lookups.labels(result)
+        for result in ("hit", "miss", "error"):
+            self.shared_cache.labels(result)
         for stage in ("read", "decode_queue", "decode", "queue", "inference", "finish"):
             self.stage_seconds.labels(stage)

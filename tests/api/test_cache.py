@@ -8,10 +8,7 @@ from functools import partial
 
 import httpx
 import pytest
-from starlette.datastructures import Headers
 
-from service.api.cache_control import freshness
-from service.gateway import Freshness
 from tests.support.backends import ScriptedBackend
 from tests.support.pictures import drawn_circle
 from tests.support.serving import Running, serving
@@ -94,29 +91,3 @@ def test_a_thousand_identical_questions_are_one_inference() -> None:
             results = [item["result"]["answer"] for reply in replies for item in reply.result().json()["results"]]
     assert results == ["yes"] * 1000
     assert len(backend.asked) == len(backend.prepared) == 1
-
-
-@pytest.mark.parametrize(
-    ("header", "wanted"),
-    [
-        ("", Freshness.CACHED),
-        ("max-age=60", Freshness.CACHED),
-        ("no-cache", Freshness.FRESH),
-        ("No-Cache", Freshness.FRESH),
-        ("max-age=0", Freshness.FRESH),
-        ('max-age="0"', Freshness.FRESH),
-        ("public, no-cache ,max-age=5", Freshness.FRESH),
-        ("no-cache, no-store", Freshness.PRIVATE),
-        ("no-store", Freshness.PRIVATE),
-        ('x="no-store"', Freshness.CACHED),
-        ("no-cached", Freshness.CACHED),
-        (",,;=", Freshness.CACHED),
-    ],
-)
-def test_cache_control(header: str, wanted: Freshness) -> None:
-    assert freshness(Headers({"cache-control": header})) is wanted
-
-
-def test_pragma_counts_where_nothing_else_is_said() -> None:
-    assert freshness(Headers({"pragma": "no-cache"})) is Freshness.FRESH
-    assert freshness(Headers({"pragma": "no-cache", "cache-control": "max-age=9"})) is Freshness.CACHED
