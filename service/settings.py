@@ -18,6 +18,8 @@ MIB = 1024 * 1024
 Policy = Literal["auto", "classifier", "generator", "cascade"]
 Priority = Literal["interactive", "batch"]
 ENV_PREFIX = "VQA_"
+# What holds for the service as a whole, and of which each of several workers gets its part.
+_DIVIDED = ("max_in_flight", "max_buffered_bytes", "cache_bytes")
 _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 
 
@@ -35,6 +37,13 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
     log_format: Literal["text", "json"] = Field("text", description="One line a record, for people or for programs.")
+    workers: int = Field(
+        1, ge=1, le=256, description="Processes that serve; they share the CPUs and the limits. Prefer replicas."
+    )
+    metrics_dir: Path | None = Field(
+        None,
+        description="Folder of its own where several workers keep their metrics; none means a temporary one.",
+    )
     drain_timeout_s: float = Field(20.0, ge=0, le=3600, description="Seconds that accepted requests get after SIGTERM.")
 
     api_keys: Path | None = Field(
@@ -126,6 +135,25 @@ class Settings(BaseSettings):
         if self.max_buffered_bytes < self.max_body_bytes:
             raise ValueError("max_buffered_bytes may not be below max_body_bytes: the largest body could never be read")
         return self
+
+    def per_worker(self, cpus: int) -> Settings:
+        """The settings of one worker: its part of the `cpus` (at least one) and of what holds for all together.
+
+        Raises:
+            SettingsError: a part is too small to serve what one request may hold.
+        """
+        threads = min(self.threads or cpus, cpus)
+        part = {name: getattr(self, name) // self.workers for name in _DIVIDED}
+        part["threads"] = max(1, threads // self.workers)
+        part["decode_threads"] = max(1, (self.decode_threads or threads) // self.workers)
+        try:
+            return Settings(**(self.model_dump() | part | {"workers": 1}))
+        except ValidationError as error:
+            parts = ", ".join(f"{name} {part[name]}" for name in _DIVIDED)
+            reasons = "; ".join(_explain(problem) for problem in error.errors())
+            raise SettingsError(
+                f"setting workers ({ENV_PREFIX}WORKERS): each of {self.workers} would get {parts}; {reasons}"
+            ) from error
 
 
 def load_settings(**flags: Any) -> Settings:

@@ -107,3 +107,26 @@ def test_secrets_do_not_show_in_errors(wrong: dict[str, object]) -> None:
 
 def test_every_setting_says_what_it_is_for() -> None:
     assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_workers_share_cpus_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VQA_THREADS", "6")
+    part = load_settings(workers=2, max_in_flight=200, port=9001).per_worker(cpus=8)
+    assert (part.workers, part.threads, part.decode_threads, part.max_in_flight) == (1, 3, 3, 100)
+    assert part.max_buffered_bytes == load_settings().max_buffered_bytes // 2
+    assert part.port == 9001, "what is no amount stays"
+    part = load_settings(workers=3, decode_threads=9).per_worker(cpus=2)
+    assert (part.threads, part.decode_threads) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ({"workers": 5}, "max_questions may not exceed max_in_flight"),
+        ({"workers": 10, "max_questions": 1}, "max_buffered_bytes may not be below max_body_bytes"),
+        ({"workers": 3, "max_in_flight": 2, "max_questions": 1}, r"max_in_flight \(VQA_MAX_IN_FLIGHT\)"),
+    ],
+)
+def test_what_cannot_be_shared_names_the_workers(flags: dict[str, int], reason: str) -> None:
+    with pytest.raises(SettingsError, match=rf"setting workers \(VQA_WORKERS\): each of {flags['workers']} .*{reason}"):
+        load_settings(**flags).per_worker(cpus=4)

@@ -18,7 +18,7 @@ from service.errors import Code, VQAError
 from service.gateway import Gateway
 from service.settings import Settings
 from service.telemetry.loop_lag import watch_loop_lag
-from service.telemetry.metrics import Metrics
+from service.telemetry.metrics import Metrics, keep_fresh
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +41,17 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        lag = asyncio.create_task(watch_loop_lag(metrics.loop_lag_seconds.observe))
-        starting = asyncio.create_task(_start(gateway, on_start_failed))
+        tasks = {
+            asyncio.create_task(watch_loop_lag(metrics.loop_lag_seconds.observe)),
+            asyncio.create_task(keep_fresh(metrics)),
+            asyncio.create_task(_start(gateway, on_start_failed)),
+        }
         try:
             yield
         finally:
-            for task in (starting, lag):
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait({starting, lag})
+            await asyncio.wait(tasks)
             await gateway.stop()
             log.info("stopped")
 

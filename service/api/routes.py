@@ -128,6 +128,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
     async def scrape(request: Request) -> Response:
         """All metrics, for Prometheus, in the format that the scraper asks for."""
         render, content_type = choose_encoder(request.headers.get("accept", ""))
+        metrics.refresh()
         # Rendering takes milliseconds, which the event loop has not got.
         text = await run_in_threadpool(render, metrics.registry)
         return Response(text, headers={"Content-Type": content_type})

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 BACKLOG = 2048
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Tells the gateway at once that it drains: readiness goes off, and requests on open connections get 503."""
 
     def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
@@ -47,9 +47,14 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
     Raises:
         OSError: the address cannot be listened on.
     """
-    listener = _listen(settings.host, settings.port)
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    log.info("listening on http://%s:%d", host, listener.getsockname()[1])
+    listener = listen(settings)
+    server = make_server(gateway, settings, metrics)
+    server.run(sockets=[listener])
+    return not server.failed
+
+
+def make_server(gateway: Gateway, settings: Settings, metrics: Metrics) -> Server:
+    """The server of one process, not started yet."""
     app = create_app(gateway, settings, metrics, on_start_failed=lambda: server.fail())
     config = uvicorn.Config(
         app,
@@ -63,13 +68,17 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=math.ceil(settings.drain_timeout_s),
     )
-    server = _Server(config, gateway)
-    server.run(sockets=[listener])
-    return not server.failed
+    server = Server(config, gateway)
+    return server
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket, made here so that a taken port is an error before anything is loaded."""
+def listen(settings: Settings) -> socket.socket:
+    """A listening socket, made here so that a taken port is an error before anything is loaded.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    host, port = settings.host, settings.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -83,4 +92,6 @@ def _listen(host: str, port: int) -> socket.socket:
         # What is no name of a host at all fails before it is looked up.
         listener.close()
         raise OSError(errno.EINVAL, "this is no address") from error
+    shown = f"[{host}]" if ":" in host else host
+    log.info("listening on http://%s:%d", shown, listener.getsockname()[1])
     return listener

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from service.api.server import serve as serve_http
+from service.api.workers import serve_with_workers
 from service.cli.options import settings_options
 from service.gateway.build import build_gateway
 from service.settings import load_settings
@@ -28,10 +29,11 @@ def serve(**flags: Any) -> None:
     settings = load_settings(**flags)
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics()
+    # With several workers this one is never started: it is built to refuse here what all of them would refuse.
     gateway = build_gateway(settings, metrics)
     log.info("serving %s from %s", settings.classifier, settings.models_dir)
     try:
-        started = serve_http(gateway, settings, metrics)
+        started = serve_http(gateway, settings, metrics) if settings.workers == 1 else serve_with_workers(settings)
     except OSError as error:
         raise click.ClickException(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
     sys.exit(0 if started else 1)

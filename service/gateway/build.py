@@ -40,7 +40,7 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
         raise SettingsError(
             f"setting policy (VQA_POLICY): {settings.policy!r} needs a generator, and none is configured; use auto"
         )
-    metrics.queue_depth.labels("decode").set_function(lambda: decoder.queued)
-    metrics.queue_depth.labels("classifier").set_function(lambda: classifier.waiting)
+    metrics.on_refresh(lambda: metrics.queue_depth.labels("decode").set(decoder.queued))
+    metrics.on_refresh(lambda: metrics.queue_depth.labels("classifier").set(classifier.waiting))
     metrics.backend_threads.labels("classifier").set(threads)
     return Gateway(settings, backends, decoder, build_cache(settings, metrics), metrics)

@@ -118,7 +118,7 @@ class Gateway:
         results = await asyncio.gather(*(b.start() for b in self._backends.values()), return_exceptions=True)
         failures: list[Exception] = []
         for backend, error in zip(self._backends.values(), results, strict=True):
-            self._metrics.backend_up.labels(backend.name).set_function(partial(_is_ready, backend))
+            self._metrics.on_refresh(partial(_show_health, self._metrics, backend))
             if isinstance(error, Exception):
                 log.error("the %s did not start: %s: %s", backend.name, type(error).__name__, error)
                 failures.append(error)
@@ -270,5 +270,5 @@ class Gateway:
         return Reply(verdict, plan.route, plan.backend.info, facts, answered.cached, warnings, times)
 
 
-def _is_ready(backend: Backend) -> float:
-    return float(backend.health().state is State.READY)
+def _show_health(metrics: Metrics, backend: Backend) -> None:
+    metrics.backend_up.labels(backend.name).set(backend.health().state is State.READY)

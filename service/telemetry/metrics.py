@@ -6,6 +6,10 @@ becomes a label, so the number of series has a bound.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -16,6 +20,8 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
+
+from service.telemetry.multiprocess import WorkersCollector
 
 # The one list of latency buckets, in seconds: 1 ms to 60 s, about 2.2 times apart, so that latencies of every stage
 # can be read on one axis and a quantile is off by at most a bucket.
@@ -31,14 +37,29 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The instruments, made once for an application, in a registry of their own (so that tests can have several)."""
+    """The instruments, made once for an application, in a registry of their own (so that tests can have several).
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry or CollectorRegistry(auto_describe=True)
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
-        r = self.registry
+    A gauge is set, by whoever changes it or by a callback of `on_refresh`; it never is a function, since among several
+    workers another process must be able to read it.
+
+    Args:
+        workers_dir: where several workers keep their numbers (PROMETHEUS_MULTIPROC_DIR, set before this process began);
+            `registry` then gives the sum over all of them. None: this process is the only one.
+    """
+
+    def __init__(self, workers_dir: Path | None = None) -> None:
+        self._refreshers: list[Callable[[], None]] = []
+        r: CollectorRegistry | None
+        if workers_dir is None:
+            self.registry = r = CollectorRegistry(auto_describe=True)
+            # CPU, memory and garbage of one process; of several they would be those of whichever was scraped.
+            ProcessCollector(registry=r)
+            PlatformCollector(registry=r)
+            GCCollector(registry=r)
+        else:
+            # The instruments only write their files, and the collector reads those of all workers.
+            self.registry, r = CollectorRegistry(), None
+            self.registry.register(WorkersCollector(workers_dir))
         self.http_requests = Counter(
             "vqa_http_requests",
             "HTTP requests by route template, method and status.",
@@ -66,10 +87,22 @@ class Metrics:
             buckets=LATENCY_BUCKETS_S,
             registry=r,
         )
-        self.in_flight = Gauge("vqa_questions_in_flight", "Questions admitted and not yet finished.", registry=r)
-        self.buffered_bytes = Gauge("vqa_buffered_bytes", "Bytes of request bodies held in memory.", registry=r)
+        # The modes say what several workers' values give; "live": those of a worker that has died no longer count.
+        self.in_flight = Gauge(
+            "vqa_questions_in_flight",
+            "Questions admitted and not yet finished.",
+            multiprocess_mode="livesum",
+            registry=r,
+        )
+        self.buffered_bytes = Gauge(
+            "vqa_buffered_bytes", "Bytes of request bodies held in memory.", multiprocess_mode="livesum", registry=r
+        )
         self.queue_depth = Gauge(
-            "vqa_queue_depth", "Work waiting, by queue: decode, classifier.", ("queue",), registry=r
+            "vqa_queue_depth",
+            "Work waiting, by queue: decode, classifier.",
+            ("queue",),
+            multiprocess_mode="livesum",
+            registry=r,
         )
         self.batch_size = Histogram(
             "vqa_batch_size", "Questions in one inference.", ("backend",), buckets=BATCH_BUCKETS, registry=r
@@ -100,12 +133,25 @@ class Metrics:
             registry=r,
         )
         self.shed = Counter("vqa_questions_shed", "Batch questions that made way for interactive ones.", registry=r)
-        self.backend_up = Gauge("vqa_backend_up", "1 while a backend can answer.", ("backend",), registry=r)
-        self.backend_threads = Gauge("vqa_backend_threads", "Threads of one inference.", ("backend",), registry=r)
+        self.backend_up = Gauge(
+            "vqa_backend_up",
+            "1 while a backend can answer (that of every worker, where there are several).",
+            ("backend",),
+            multiprocess_mode="livemin",
+            registry=r,
+        )
+        self.backend_threads = Gauge(
+            "vqa_backend_threads",
+            "Threads of one inference.",
+            ("backend",),
+            multiprocess_mode="livemax",
+            registry=r,
+        )
         self.model_info = Gauge(
             "vqa_model_info",
             "Always 1; the labels name the model that is served.",
             ("backend", "model", "revision", "calibration"),
+            multiprocess_mode="livemax",
             registry=r,
         )
         self.cache_lookups = Counter(
@@ -120,8 +166,12 @@ class Metrics:
             ("result",),
             registry=r,
         )
-        self.cache_bytes = Gauge("vqa_cache_bytes", "Bytes of answers kept in memory, about.", registry=r)
-        self.cache_entries = Gauge("vqa_cache_entries", "Answers kept in memory.", registry=r)
+        self.cache_bytes = Gauge(
+            "vqa_cache_bytes", "Bytes of answers kept in memory, about.", multiprocess_mode="livesum", registry=r
+        )
+        self.cache_entries = Gauge(
+            "vqa_cache_entries", "Answers kept in memory.", multiprocess_mode="livesum", registry=r
+        )
         self.cache_evictions = Counter(
             "vqa_cache_evictions", "Answers that were forgotten to make room for others.", registry=r
         )
@@ -131,3 +181,19 @@ class Metrics:
             self.shared_cache.labels(result)
         for stage in ("read", "decode_queue", "decode", "queue", "inference", "finish"):
             self.stage_seconds.labels(stage)
+
+    def on_refresh(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called, on the event loop, whenever gauges should be set to what is true now."""
+        self._refreshers.append(callback)
+
+    def refresh(self) -> None:
+        """Set the gauges that nobody sets on each change."""
+        for callback in self._refreshers:
+            callback()
+
+
+async def keep_fresh(metrics: Metrics, *, interval_s: float = 0.25) -> None:
+    """Refresh until cancelled, so that a scrape that another worker answers finds this one's gauges as they are."""
+    while True:
+        metrics.refresh()
+        await asyncio.sleep(interval_s)

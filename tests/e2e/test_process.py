@@ -3,81 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import psutil
 
 from service.backends.cpus import available_cpus
 from tests.support.pictures import drawn_circle
-
-VQA = str(Path(sys.executable).with_name("vqa"))
-START_S = 60
-
-
-class Served:
-    """A server process and its log."""
-
-    def __init__(self, process: subprocess.Popen[str], url: str, log: list[str]) -> None:
-        self.process = process
-        self.client = httpx.Client(base_url=url, timeout=30)
-        self.url = url
-        self.log = log
-
-    def ask(self, question: str = "what color is the circle?") -> httpx.Response:
-        return self.client.post("/answer", files={"image": drawn_circle()}, data={"question": question})
-
-
-@contextmanager
-def vqa_serve(*flags: str, cwd: Path | None = None, ready: bool = True, **environment: str) -> Iterator[Served]:
-    process = subprocess.Popen(
-        [VQA, "serve", "--port", "0", *flags],
-        cwd=cwd,
-        env={name: value for name, value in (os.environ | environment).items() if value},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    log: list[str] = []
-    listening = threading.Event()
-
-    def read() -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            log.append(line)
-            if "listening on" in line:
-                listening.set()
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        assert listening.wait(START_S), log
-        url = next(m[0] for line in log if (m := re.search(r"http://[\d.]+:\d+", line)))
-        served = Served(process, url, log)
-        if ready:
-            wait_until(lambda: served.client.get("/readyz").status_code == 200, served)
-        yield served
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(10)
-        reader.join(10)
-
-
-def wait_until(condition, served: Served, seconds: float = START_S) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert served.process.poll() is None, served.log
-        assert time.monotonic() < deadline, served.log
-        time.sleep(0.05)
+from tests.support.process import VQA, raw_question, vqa_serve, wait_until
 
 
 def test_a_right_answer_and_a_clean_end() -> None:
@@ -89,29 +25,15 @@ def test_a_right_answer_and_a_clean_end() -> None:
         served.process.wait(20)
     # uvicorn ends itself with the signal that it got, after everything was stopped in order.
     assert served.process.returncode == -signal.SIGTERM
-    assert any(line.rstrip().endswith("stopped") for line in served.log), served.log
+    assert served.logged("stopped"), served.log
     assert not any("Traceback" in line for line in served.log), served.log
 
 
 def test_sigterm_finishes_what_was_accepted() -> None:
     """A request whose body is still arriving was accepted: its answer comes, then the process ends."""
     with vqa_serve() as served:
-        picture = drawn_circle()
-        boundary = "cut-here"
-        body = (
-            (
-                f'--{boundary}\r\nContent-Disposition: form-data; name="question"\r\n\r\nwhat color is it?\r\n'
-                f'--{boundary}\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
-            ).encode()
-            + picture
-            + f"\r\n--{boundary}--\r\n".encode()
-        )
-        head = (
-            f"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary={boundary}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        ).encode()
-        port = int(served.url.rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        head, body = raw_question()
+        with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
             connection.sendall(head + body[:100])
             wait_until(lambda: "vqa_buffered_bytes 100.0" in served.client.get("/metrics").text, served)
             served.process.send_signal(signal.SIGTERM)
@@ -121,15 +43,14 @@ def test_sigterm_finishes_what_was_accepted() -> None:
             reply = b"".join(iter(lambda: connection.recv(65536), b""))
         assert reply.startswith(b"HTTP/1.1 200"), reply
         served.process.wait(20)
-    assert any(line.rstrip().endswith("stopped") for line in served.log), served.log
+    assert served.logged("stopped"), served.log
 
 
 def test_a_drain_that_takes_too_long_ends_with_a_503() -> None:
     """The client is told to ask elsewhere, not cut off, and the log holds no traceback."""
     with vqa_serve("--drain-timeout-s", "1") as served:
-        port = int(served.url.rsplit(":", 1)[1])
         head = b"POST /answer HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
             connection.sendall(head)
             wait_until(lambda: "vqa_buffered_bytes 1.0" in served.client.get("/metrics").text, served)
             served.process.send_signal(signal.SIGTERM)
@@ -151,7 +72,7 @@ def test_nothing_is_written_to_the_home_folder(tmp_path: Path) -> None:
         assert served.ask().json()["answer"] == "red"
         time.sleep(1)
         connections = psutil.Process(served.process.pid).net_connections()
-        assert {c.laddr.port for c in connections} == {int(served.url.rsplit(":", 1)[1])}
+        assert {c.laddr.port for c in connections} == {served.port}
     assert list(tmp_path.rglob("*")) == []
 
 
