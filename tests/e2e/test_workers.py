@@ -122,7 +122,7 @@ def test_every_scrape_counts_all_workers_and_no_dead_one(tmp_path: Path) -> None
         for _ in range(10):
             assert total(served, "vqa_questions_total") == 40
             assert total(served, "vqa_http_requests_total", route="/answer", status="200") == 40
-            assert total(served, "vqa_stage_seconds_count", stage="inference") == 40
+            assert total(served, "vqa_stage_seconds_count", stage="finish") == 40
             assert total(served, "vqa_questions_in_flight") == 0
             assert total(served, "vqa_backend_up") == 1
         with half_a_request(served) as (connection, _):
