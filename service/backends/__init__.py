@@ -4,7 +4,7 @@
 runs in this process: a picture is prepared by the backend itself and handed back to it, opaque in between.
 """
 
-from service.backends.base import Backend, Health, ModelInfo, Notice, Scored, State
+from service.backends.base import Backend, Health, ModelInfo, Notice, Pace, Scored, State
 from service.backends.manifest import ManifestError, ModelManifest, list_models, load_manifest, read_labels
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ModelInfo",
     "ModelManifest",
     "Notice",
+    "Pace",
     "Scored",
     "State",
     "list_models",

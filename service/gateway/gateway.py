@@ -22,7 +22,7 @@ from service.gateway.reply import ImageFacts, Reply, StageTimes
 from service.gateway.router import AnswerSets, Plan, Router
 from service.gateway.tally import Tally
 from service.images import ImageLimits, decode_image
-from service.scheduling import WorkerThreads
+from service.scheduling import Urgency, WorkerThreads
 from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
@@ -273,7 +273,7 @@ class Gateway:
         picture = prepared.by_backend[plan.backend.name]
         if isinstance(picture, VQAError):
             raise picture
-        scored = await plan.backend.ask(picture, question.text, plan.answer_set)
+        scored = await plan.backend.ask(picture, question.text, plan.answer_set, Urgency())
         finishing = time.perf_counter()
         verdict = finish(scored.posterior, plan.backend.calibration, top_k=question.top_k, max_risk=question.max_risk)
         if scored.withheld:

@@ -94,7 +94,7 @@ class Metrics:
             registry=r,
         )
         self.backend_up = Gauge("vqa_backend_up", "1 while a backend can answer.", ("backend",), registry=r)
-        self.backend_threads = Gauge("vqa_backend_threads", "Threads of one inference.", ("backend",), registry=r)
+        self.backend_threads = Gauge("vqa_backend_threads", "Threads for inference.", ("backend",), registry=r)
         self.model_info = Gauge(
             "vqa_model_info",
             "Always 1; the labels name the model that is served.",

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.answers import AnswerSet, Posterior, ScoreKind, Vocabulary
-from service.backends import Health, ModelInfo, Scored, State
+from service.backends import Health, ModelInfo, Pace, Scored, State
 from service.images import DecodedImage
+from service.scheduling import Urgency
 
 
 class ScriptedBackend:
@@ -22,6 +23,8 @@ class ScriptedBackend:
         sleep_s: how long an answer takes.
         error: raised in place of an answer.
         start_gate: `start` waits for it.
+        pace: what it says of its own speed.
+        preprocessing: what it says of how it prepares pictures.
     """
 
     def __init__(
@@ -37,6 +40,8 @@ class ScriptedBackend:
         prepare_error: Exception | None = None,
         start_gate: threading.Event | None = None,
         start_error: Exception | None = None,
+        pace: Pace = Pace(cost_s=0.001, latency_s=0.001),  # noqa: B008 - frozen
+        preprocessing: str = "scripted",
     ) -> None:
         self.name = name
         self._model = model
@@ -54,6 +59,9 @@ class ScriptedBackend:
         self.cancelled = 0
         self.prepared: list[DecodedImage] = []
         self.calibration = None
+        self.pace = pace
+        self.preprocessing = preprocessing
+        self.urgencies: list[Urgency] = []
 
     @property
     def info(self) -> ModelInfo:
@@ -90,8 +98,12 @@ class ScriptedBackend:
         self.prepared.append(image)
         return image
 
-    async def ask(self, _picture: object, question: str, answer_set: AnswerSet) -> Scored:
+    def canonical(self, question: str) -> str:
+        return question
+
+    async def ask(self, _picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         self.asked.append(question)
+        self.urgencies.append(urgency)
         try:
             await asyncio.sleep(self._sleep_s if question not in self.quick else 0)
         except asyncio.CancelledError:
