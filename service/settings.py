@@ -59,7 +59,12 @@ class Settings(BaseSettings):
     threads: int = Field(
         0,
         ge=0,
-        description="Threads of one inference; 0 means every CPU that the cgroup and the affinity allow.",
+        description="Threads for inference; 0 means every CPU that the cgroup and the affinity allow.",
+    )
+    layout: Literal["auto", "wide", "narrow"] = Field(
+        "auto",
+        description="All threads on one inference (wide), one on each (narrow), or what is measured to be best at "
+        "start (auto; may keep the weights twice).",
     )
     max_batch_size: int = Field(8, ge=1, le=256, description="Most questions in one inference.")
 

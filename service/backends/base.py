@@ -65,7 +65,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """p"""
+    """How fast a backend is, as learnt from what it has done.
+
+    Attributes:
+        cost_s: seconds of the whole machine that one more question takes while the backend is busy.
+        latency_s: seconds that a question's own inference takes from beginning to end.
+    """
 
     cost_s: float
     latency_s: float
@@ -97,6 +102,14 @@ class Backend(Protocol):
     def default_set(self) -> AnswerSet:
         """The answers that a question may have when the caller names none."""
 
+    @property
+    def pace(self) -> Pace:
+        """How fast it answers."""
+
+    @property
+    def preprocessing(self) -> str:
+        """Version of what `prepare` does: equal bytes of a picture and equal versions give equal pictures."""
+
     async def start(self) -> None:
         """Load the model and run real inferences.
 
@@ -110,22 +123,14 @@ class Backend(Protocol):
     def health(self) -> Health:
         """The state now, without any inference."""
 
-    @property
-    def pace(self) -> Pace:
-        """p"""
-
-    @property
-    def preprocessing(self) -> str:
-        """p"""
-
-    def canonical(self, question: str) -> str:
-        """c"""
-
     def missing(self, answer_set: AnswerSet) -> list[int]:
         """Indexes of the members of `answer_set` that this backend can never give; empty where it can give all."""
 
     def prepare(self, image: DecodedImage) -> object:
         """What the backend needs of a picture. CPU-bound: called in a decoding thread, never on the event loop."""
+
+    def canonical(self, question: str) -> str:
+        """What the answer depends on of a question's text: equal canonical texts get equal answers."""
 
     async def ask(self, picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         """Answer one question.
@@ -134,7 +139,8 @@ class Backend(Protocol):
             picture: what `prepare` gave.
             question: cleaned text, not empty.
             answer_set: the answers allowed; the members that `missing` names get no probability.
+            urgency: which question goes first; it may be raised while this one waits.
 
         Raises:
-            VQAError: `backend_invalid_scores`, `backend_failed`, `saturated` or `not_ready`.
+            VQAError: `backend_invalid_scores`, `backend_failed`, `saturated`, `deadline_exceeded` or `not_ready`.
         """

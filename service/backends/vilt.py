@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import Calibration, Vocabulary
+from service.backends.layout import Way
 from service.backends.manifest import ManifestError, ModelManifest, read_labels
 from service.backends.processor import ViltProcessor
 from service.backends.session import Device, open_session
@@ -18,6 +20,9 @@ from service.errors import Code, VQAError
 
 # Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
 TOKEN_BUCKET = 8
+
+# Height and width of what is measured and probed with: what most cameras give, lying.
+USUAL_PICTURE = (480, 640)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +42,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ViltModel:
-    """Everything that serving needs of one model folder; made once, used from one thread at a time."""
+    """Everything that serving needs of one model folder.
 
-    session: Any
+    Made once, and used from as many threads at once as one likes: a session of ONNX Runtime may run many inferences
+    at a time, over the same weights.
+
+    Attributes:
+        sessions: one for each way of laying out threads. Two of them hold the weights twice: ONNX Runtime repacks
+            those of its matrix products for each session, and shares what it repacked in its C interface only.
+    """
+
+    sessions: Mapping[Way, Any]
     processor: ViltProcessor
     tokenizer: QuestionTokenizer
     vocabulary: Vocabulary
@@ -47,16 +60,19 @@ class ViltModel:
     labels: int
 
     @classmethod
-    def open(cls, manifest: ModelManifest, device: Device, device_id: int, threads: int) -> ViltModel:
-        """Load everything that the manifest names, after its digests were checked."""
+    def open(cls, manifest: ModelManifest, device: Device, device_id: int, threads: Mapping[Way, int]) -> ViltModel:
+        """Load everything that the manifest names, after its digests were checked; `threads` of each session."""
         if faults := manifest.faults():
             raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
         labels = read_labels(manifest)
         calibration = manifest.calibration
         return cls(
-            session=open_session(
-                manifest.path(manifest.source.file), device=device, device_id=device_id, threads=threads
-            ),
+            sessions={
+                way: open_session(
+                    manifest.path(manifest.source.file), device=device, device_id=device_id, threads=count
+                )
+                for way, count in threads.items()
+            },
             processor=ViltProcessor.load(manifest.path(manifest.processor.file)),
             tokenizer=QuestionTokenizer(manifest.path(manifest.tokenizer.file), manifest.tokenizer.max_tokens),
             vocabulary=Vocabulary(labels),
@@ -64,12 +80,16 @@ class ViltModel:
             labels=len(labels),
         )
 
+    def keeping(self, ways: Sequence[Way]) -> ViltModel:
+        """The same model with the sessions of these ways alone."""
+        return dataclasses.replace(self, sessions={way: self.sessions[way] for way in ways})
+
     def item(self, pixels: NDArray[np.float32], ids: NDArray[np.int64]) -> Item:
         """One question with its text's bucket, which never exceeds the model's positions."""
         tokens = min(-(-len(ids) // TOKEN_BUCKET) * TOKEN_BUCKET, self.tokenizer.max_tokens)
         return Item(pixels, ids, tokens)
 
-    def logits(self, items: Sequence[Item]) -> NDArray[np.float32]:
+    def logits(self, items: Sequence[Item], way: Way) -> NDArray[np.float32]:
         """Logits (len(items), labels) of items that share a key."""
         height, width, tokens = items[0].key
         ids = np.full((len(items), tokens), self.tokenizer.pad_id, dtype=np.int64)
@@ -83,7 +103,7 @@ class ViltModel:
             "pixel_values": np.stack([item.pixels for item in items]),
             "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
         }
-        result: NDArray[np.float32] = self.session.run(["logits"], inputs)[0]
+        result: NDArray[np.float32] = self.sessions[way].run(["logits"], inputs)[0]
         if result.shape != (len(items), self.labels):
             raise VQAError(
                 Code.BACKEND_FAILED,
@@ -91,25 +111,37 @@ class ViltModel:
             )
         return result
 
-    def warm_up(self, max_batch: int) -> None:
-        """Run real inferences over the extremes of picture size: the first question then finds all in place."""
-        side = self.processor.shortest_edge
+    def grey(self, size: tuple[int, int] | None = None, tokens: int = 0) -> Item:
+        """A question that must work: about a grey picture of `size` (height, width), padded to at least `tokens`."""
+        height, width = size or self.processor.target_size(*USUAL_PICTURE)
+        pixels = self.processor(np.full((height, width, 3), 128, dtype=np.uint8))
+        item = self.item(pixels, self.tokenizer.encode("what is in the picture?").ids)
+        return dataclasses.replace(item, tokens=max(item.tokens, tokens))
+
+    def warm_up(self, way: Way, max_batch: int) -> None:
+        """Run real inferences over the extremes of size: the first question then finds all in place.
+
+        Where all the threads that will ever run do so at once, largest first, a session's memory grows here to what
+        it will need, or nearly.
+        """
         sizes = self.processor.sizes()
         largest = max(sizes, key=lambda size: size[0] * size[1])
-        usual = self.processor.target_size(side, side)
-        for size, count in ((largest, max_batch), (min(sizes), 1), (usual, max_batch), (usual, 1)):
-            self.probe(size, count)
+        self.probe(way, [self.grey(largest, self.tokenizer.max_tokens)] * max_batch)
+        self.probe(way, [self.grey(min(sizes))])
+        self.probe(way, [self.grey()] * max_batch)
+        self.probe(way)
 
-    def probe(self, size: tuple[int, int] | None = None, count: int = 1) -> None:
-        """Ask `count` times about a grey picture of `size` (height, width).
+    def check(self) -> None:
+        """One probe of every session."""
+        for way in self.sessions:
+            self.probe(way)
+
+    def probe(self, way: Way, items: Sequence[Item] = ()) -> None:
+        """One inference that must work, of `items` or of one grey picture.
 
         Raises:
             ManifestError: the scores are not numbers.
             Exception: whatever ONNX Runtime raises.
         """
-        height, width = size or (self.processor.shortest_edge, self.processor.shortest_edge)
-        grey = np.full((height, width, 3), 128, dtype=np.uint8)
-        ids = self.tokenizer.encode("what is in the picture?").ids
-        logits = self.logits([self.item(self.processor(grey), ids)] * count)
-        if not np.isfinite(logits).all():
+        if not np.isfinite(self.logits(items or [self.grey()], way)).all():
             raise ManifestError("the model gives scores that are not numbers")

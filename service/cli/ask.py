@@ -59,7 +59,7 @@ def ask(
 
 def _ask_here(data: bytes, question: str, options: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     settings = load_settings(**flags)
-    gateway = build_gateway(settings, Metrics())
+    gateway = build_gateway(settings, Metrics(), measured=False)
 
     async def run() -> dict[str, Any]:
         try:

@@ -86,7 +86,7 @@ def verify(name: str, as_json: bool, **flags: Any) -> None:
 
 async def _load_faults(manifest: ModelManifest) -> list[str]:
     """What stops the model from being served; empty when a warm-up inference passed."""
-    classifier = ViltClassifier(manifest)
+    classifier = ViltClassifier(manifest, measured=False)
     try:
         await classifier.start()
     except Exception as error:  # noqa: BLE001 - whatever stops it from loading is the finding

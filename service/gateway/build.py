@@ -14,8 +14,13 @@ from service.settings import Settings
 from service.telemetry.metrics import Metrics
 
 
-def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
+def build_gateway(settings: Settings, metrics: Metrics, *, measured: bool = True) -> Gateway:
     """A gateway that is not started yet.
+
+    Args:
+        settings: all of them.
+        metrics: where it counts.
+        measured: False where one question is all that will be asked: what only pays under load is left out.
 
     Raises:
         ManifestError: the model that the settings name is not there or cannot be used.
@@ -33,6 +38,8 @@ def build_gateway(settings: Settings, metrics: Metrics) -> Gateway:
         device_id=settings.device_id,
         threads=threads,
         max_batch=settings.max_batch_size,
+        layout=settings.layout,
+        measured=measured,
         observe_batch=metrics.batch_size.labels("classifier").observe,
     )
     backends: dict[str, Backend] = {classifier.name: classifier}

@@ -7,7 +7,7 @@ from service.scheduling.admission import Admission, Ticket
 from service.scheduling.batcher import Batched, Batcher
 from service.scheduling.service_time import DecodeTime, ServiceTime
 from service.scheduling.shared_work import SharedWork
-from service.scheduling.threads import WorkerThreads
+from service.scheduling.threads import WorkerThreads, yield_to_event_loop
 from service.scheduling.urgency import Urgency
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "Ticket",
     "Urgency",
     "WorkerThreads",
+    "yield_to_event_loop",
 ]

@@ -70,7 +70,7 @@ class Batcher(Generic[Item, Result]):
     ) -> None:
         self._run = run
         self.max_batch = max_batch
-        self.runners = runners
+        self._runners = runners
         self._now = clock
         self._observe_batch = observe_batch
         self._queues: dict[Hashable, list[_Waiting[Item, Result]]] = {}
@@ -86,6 +86,17 @@ class Batcher(Generic[Item, Result]):
     def running(self) -> int:
         """Batches that run now."""
         return self._running
+
+    @property
+    def runners(self) -> int:
+        """Batches that may run at once. More of them start on what waits at once; fewer are fewer from now on."""
+        return self._runners
+
+    @runners.setter
+    def runners(self, runners: int) -> None:
+        self._runners = runners
+        for _ in range(min(self.waiting, runners - self._busy) if not self._closed else 0):
+            self._start_runner()
 
     async def submit(self, key: Hashable, item: Item, urgency: Urgency | None = None) -> Batched[Result]:
         """Wait for one item's result. A caller that is cancelled while its item waits takes the item along.

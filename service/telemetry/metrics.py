@@ -142,7 +142,7 @@ class Metrics:
         )
         self.backend_threads = Gauge(
             "vqa_backend_threads",
-            "Threads of one inference.",
+            "Threads for inference.",
             ("backend",),
             multiprocess_mode="livemax",
             registry=r,

@@ -17,9 +17,12 @@ from PIL import Image
 
 from service.backends import ManifestError, State, load_manifest
 from service.backends.classifier import ViltClassifier
+from service.backends.layout import Way
 from service.backends.session import open_session
+from service.backends.tokenizer import QuestionTokenizer
 from service.errors import Code, SettingsError, VQAError
 from service.images import decode_image
+from service.scheduling import Urgency
 from service.settings import load_settings
 from tests.support.pictures import drawn_circle, encoded
 
@@ -53,9 +56,9 @@ async def test_the_same_answer_alone_and_in_a_mixed_batch(classifier: ViltClassi
         "how many shapes are there?",
     ]
     asks = [(prepared(classifier, d), q) for d in data for q in questions]
-    alone = [await classifier.ask(p, q, classifier.default_set) for p, q in asks]
+    alone = [await classifier.ask(p, q, classifier.default_set, Urgency()) for p, q in asks]
     classifier.sizes.clear()
-    together = await asyncio.gather(*(classifier.ask(p, q, classifier.default_set) for p, q in asks * 2))
+    together = await asyncio.gather(*(classifier.ask(p, q, classifier.default_set, Urgency()) for p, q in asks * 2))
     assert max(classifier.sizes) > 1, "nothing was batched, so nothing was shown"
     for one, many in zip(alone * 2, together, strict=True):
         np.testing.assert_allclose(many.posterior.probabilities, one.posterior.probabilities, atol=1e-5)
@@ -65,7 +68,10 @@ async def test_one_bad_item_fails_alone(classifier: ViltClassifier) -> None:
     good = prepared(classifier, drawn_circle())
     bad = np.zeros_like(good)[:2]
     outcomes = await asyncio.gather(
-        *(classifier.ask(p, "what color is it?", classifier.default_set) for p in (good, bad, good, bad, good)),
+        *(
+            classifier.ask(p, "what color is it?", classifier.default_set, Urgency())
+            for p in (good, bad, good, bad, good)
+        ),
         return_exceptions=True,
     )
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, True, False, True, False]
@@ -75,14 +81,14 @@ async def test_scores_that_are_not_numbers_are_refused(classifier: ViltClassifie
     pixels = prepared(classifier, drawn_circle())
     pixels[:] = np.nan
     with pytest.raises(VQAError) as refused:
-        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+        await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency())
     assert refused.value.code is Code.BACKEND_INVALID_SCORES
 
 
 async def test_every_bucket_of_the_processor_is_taken(classifier: ViltClassifier) -> None:
     for height, width in classifier._loaded.processor.sizes():
         pixels = np.zeros((3, height, width), dtype=np.float32)
-        scored = await classifier.ask(pixels, "what is it?", classifier.default_set)
+        scored = await classifier.ask(pixels, "what is it?", classifier.default_set, Urgency())
         assert scored.posterior.probabilities.sum() == pytest.approx(1)
 
 
@@ -94,7 +100,7 @@ async def test_memory_does_not_climb_with_varied_shapes(classifier: ViltClassifi
     async def one_round() -> int:
         for i, (width, height) in enumerate(sizes):
             pixels = prepared(classifier, picture(width, height, i))
-            await classifier.ask(pixels, "what color is it " + "now " * (i % 20), classifier.default_set)
+            await classifier.ask(pixels, "what color is it " + "now " * (i % 20), classifier.default_set, Urgency())
         return process.memory_info().rss
 
     await one_round()
@@ -108,7 +114,7 @@ async def test_a_stopped_classifier_refuses(classifier: ViltClassifier) -> None:
     await classifier.stop()
     assert classifier.health().state is State.STOPPED
     with pytest.raises(VQAError) as refused:
-        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+        await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency())
     assert refused.value.code is Code.NOT_READY
 
 
@@ -122,8 +128,10 @@ async def test_a_failure_while_stopping_does_not_bring_it_back(classifier: ViltC
             raise RuntimeError("the device is gone")
 
     pixels = prepared(classifier, drawn_circle())
-    classifier._model = dataclasses.replace(classifier._loaded, session=Session())
-    asked = asyncio.ensure_future(classifier.ask(pixels, "what color is it?", classifier.default_set))
+    classifier._model = dataclasses.replace(
+        classifier._loaded, sessions=dict.fromkeys(classifier._loaded.sessions, Session())
+    )
+    asked = asyncio.ensure_future(classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency()))
     await until(running.is_set)
     stopping = asyncio.ensure_future(classifier.stop())
     await asyncio.sleep(0)
@@ -166,25 +174,83 @@ async def test_a_broken_model_is_not_ready_and_is_again_once_it_works(
         def run(self, *arguments: object) -> object:
             if broken.is_set():
                 raise RuntimeError("the device is gone")
-            return loaded.session.run(*arguments)
+            return loaded.sessions[Way.WIDE].run(*arguments)
 
-    classifier._model = dataclasses.replace(loaded, session=Session())
+    classifier._model = dataclasses.replace(loaded, sessions=dict.fromkeys(loaded.sessions, Session()))
     pixels = prepared(classifier, drawn_circle())
     with pytest.raises(RuntimeError, match="device is gone"):
-        await classifier.ask(pixels, "what color is it?", classifier.default_set)
+        await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency())
     await until(lambda: classifier.health().state is State.FAILED)
     broken.clear()
     await until(lambda: classifier.health().state is State.READY)
-    await classifier.ask(pixels, "what color is it?", classifier.default_set)
+    await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency())
 
 
 async def test_one_bad_question_does_not_take_the_model_out(classifier: ViltClassifier) -> None:
     bad = np.zeros((2, 64, 64), dtype=np.float32)
     for _ in range(5):
         with pytest.raises(Exception, match="INVALID_ARGUMENT"):
-            await classifier.ask(bad, "what color is it?", classifier.default_set)
+            await classifier.ask(bad, "what color is it?", classifier.default_set, Urgency())
         await asyncio.sleep(0.02)
         assert classifier.health().state is State.READY
+
+
+ODD_TEXTS = [
+    "What COLOR is it?",
+    "what color is it?",
+    "what colör is it?",
+    "what colo\u0308r is it?",
+    "what color\tis\nit?",
+    "what color\u00a0is it?",
+    "what\x00 color is\u200b it?",
+    "what\ufffd color is it?",
+    "是什么颜色 what",
+    "是 什么颜色what",
+    "İstanbul ISTANBUL istanbul ıstanbul",
+    "ß SS ss ſs",
+    "ﬁsh fish ＦＩＳＨ",
+    "[SEP] [sep] [MASK] [PAD]",
+    "##s ##S s",
+    "what color is it " * 30,
+    "WHAT COLOR IS IT " * 30,
+    "what color is it " * 30 + "now",
+    "x" * 300,
+    "X" * 300,
+    "🙂 what color",
+    "\ud7ff\ue000 what",
+]
+
+
+def test_equal_canonical_texts_are_encoded_alike() -> None:
+    """What a cache may take for the same question, the model must not be able to tell apart."""
+    manifest = load_manifest(MODELS, "vilt-shapes")
+    tokenizer = QuestionTokenizer(manifest.path(manifest.tokenizer.file), manifest.tokenizer.max_tokens)
+    for text in ODD_TEXTS + [change(t) for t in ODD_TEXTS for change in (str.upper, str.title, str.casefold)]:
+        canonical = tokenizer.canonical(text)
+        whole, again = tokenizer.encode(text), tokenizer.encode(canonical)
+        assert whole.ids.tolist() == again.ids.tolist(), text
+        assert (whole.cut, whole.words, whole.unknown) == (again.cut, again.words, again.unknown), text
+    assert tokenizer.canonical("What COLOR?") == tokenizer.canonical("what color?")
+    assert tokenizer.canonical("what color?") != tokenizer.canonical("what colors?")
+
+
+async def test_it_tells_its_pace_and_how_it_prepares(classifier: ViltClassifier) -> None:
+    first = classifier.pace
+    assert first.cost_s > 0
+    assert first.latency_s > 0
+    pixels = prepared(classifier, drawn_circle())
+    await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency())
+    assert classifier.pace != first, "nothing was learnt"
+    assert "pillow" in classifier.preprocessing
+
+
+async def test_a_question_whose_time_is_over_costs_nothing(classifier: ViltClassifier) -> None:
+    pixels = prepared(classifier, drawn_circle())
+    classifier.sizes.clear()
+    with pytest.raises(VQAError) as refused:
+        await classifier.ask(pixels, "what color is it?", classifier.default_set, Urgency(due=0.0))
+    assert refused.value.code is Code.DEADLINE_EXCEEDED
+    assert classifier.sizes == []
 
 
 async def until(condition: Callable[[], bool]) -> None:

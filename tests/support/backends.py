@@ -23,6 +23,8 @@ class ScriptedBackend:
         sleep_s: how long an answer takes.
         error: raised in place of an answer.
         start_gate: `start` waits for it.
+        pace: what it says of its own speed.
+        preprocessing: what it says of how it prepares pictures.
     """
 
     def __init__(
@@ -38,6 +40,8 @@ class ScriptedBackend:
         prepare_error: Exception | None = None,
         start_gate: threading.Event | None = None,
         start_error: Exception | None = None,
+        pace: Pace = Pace(cost_s=0.001, latency_s=0.001),  # noqa: B008 - frozen
+        preprocessing: str = "scripted",
     ) -> None:
         self.name = name
         self._model = model
@@ -55,6 +59,9 @@ class ScriptedBackend:
         self.cancelled = 0
         self.prepared: list[DecodedImage] = []
         self.calibration = None
+        self.pace = pace
+        self.preprocessing = preprocessing
+        self.urgencies: list[Urgency] = []
 
     @property
     def info(self) -> ModelInfo:
@@ -82,12 +89,6 @@ class ScriptedBackend:
         """From now on the backend is not healthy."""
         self._health = Health(State.FAILED, "scripted")
 
-    pace = Pace(0.0, 0.0)
-    preprocessing = "1"
-
-    def canonical(self, question: str) -> str:
-        return question
-
     def missing(self, answer_set: AnswerSet) -> list[int]:
         return self._vocabulary.covers(answer_set)
 
@@ -97,8 +98,12 @@ class ScriptedBackend:
         self.prepared.append(image)
         return image
 
+    def canonical(self, question: str) -> str:
+        return question
+
     async def ask(self, _picture: object, question: str, answer_set: AnswerSet, urgency: Urgency) -> Scored:
         self.asked.append(question)
+        self.urgencies.append(urgency)
         try:
             await asyncio.sleep(self._sleep_s if question not in self.quick else 0)
         except asyncio.CancelledError:
