@@ -19,7 +19,7 @@ from tests.support.serving import Running
 def locust(root: Path, url: str, *users: str, count: int = 2, seconds: int = 2) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "locust", "-f", "loadtest/locustfile.py", "--headless", "--only-summary"]
     command += ["--users", str(count), "--spawn-rate", str(count), "--run-time", f"{seconds}s", "--host", url, *users]
-    environment = os.environ | {"PYTHONPATH": str(root)}
+    environment = os.environ | {"PYTHONPATH": str(root), "LOADTEST_DEADLINE_MS": "60000"}
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=60)
 
 
