@@ -14,9 +14,32 @@ from service.gateway import Caller
 
 T = TypeVar("T")
 
-# Where the protocol finds what to call when the connection is lost, among the scope's extensions.
-ON_LOST = "vqa.on_lost"
-CALLBACKS = "callbacks"
+# Where the protocol puts the connection's `Line`, among the scope's extensions.
+LINE = "vqa.line"
+
+
+class Line:
+    """A request's connection, as long as it holds."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[], None]] = []
+        self._lost = False
+
+    def lose(self) -> None:
+        """It is lost: told to all who want to know."""
+        self._lost = True
+        for callback in list(self._callbacks):
+            callback()
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when it is lost, at once where it is already."""
+        self._callbacks.append(callback)
+        if self._lost:
+            callback()
+
+    def unwatch(self, callback: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._callbacks.remove(callback)
 
 
 # One request of a client that has gone is ended each so many seconds.
@@ -76,8 +99,8 @@ async def until_disconnect(scope: Scope, work: Coroutine[Any, Any, T], caller: C
         if not done and task is not None:
             task.cancel()
 
-    on_lost: list[Callable[[], None]] = scope.get("extensions", {}).get(ON_LOST, {}).get(CALLBACKS, [])
-    on_lost.append(leave)
+    line: Line = scope.get("extensions", {}).get(LINE, {}).get(LINE) or Line()
+    line.watch(leave)
     try:
         return await work
     except asyncio.CancelledError:
@@ -87,4 +110,4 @@ async def until_disconnect(scope: Scope, work: Coroutine[Any, Any, T], caller: C
         raise VQAError(Code.CLIENT_CLOSED_REQUEST, "The client closed the connection before the reply.") from None
     finally:
         done = True
-        on_lost.remove(leave)
+        line.unwatch(leave)

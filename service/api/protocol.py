@@ -9,11 +9,10 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Callable, Sequence
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from service.api.disconnect import CALLBACKS, ON_LOST
+from service.api.disconnect import LINE, Line
 from service.api.problems import PROBLEM_TYPE, problem_bytes
 from service.errors import Code, VQAError
 from service.telemetry.logs import request_id
@@ -38,7 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """What has come of the head that is being received, until it is whole."""
     _in_head = True
     _head_timer: asyncio.TimerHandle | None = None
-    _on_lost: Sequence[Callable[[], None]] = ()
+    _line: Line | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; its first head is due."""
@@ -48,14 +47,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins; whoever serves it may say what is to be called when its client has gone."""
         super().on_message_begin()
-        self._on_lost = []
-        self.scope["extensions"] = {ON_LOST: {CALLBACKS: self._on_lost}}
+        self._line = Line()
+        self.scope["extensions"] = {LINE: {LINE: self._line}}
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
         self._stop_timer()
-        for leave in list(self._on_lost):
-            leave()
+        if self._line is not None:
+            self._line.lose()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
