@@ -165,6 +165,32 @@ async def test_several_runners_work_at_once() -> None:
     await asyncio.gather(*tasks)
 
 
+async def test_more_runners_begin_at_once_with_what_waits_and_fewer_are_fewer() -> None:
+    run = Steps()
+    batcher = Batcher(run, max_batch=1, runners=1)
+    tasks = submit(batcher, 1, *"abcd")
+    await settle()
+    assert run.batches == [["a"]]
+    batcher.runners = 3
+    await settle()
+    assert run.batches == [["a"], ["b"], ["c"]]
+    batcher.runners = 1
+    for gate in run.gates:
+        gate.set()
+    await settle()
+    run.gates[-1].set()
+    await asyncio.gather(*tasks)
+    run.gates.clear()
+    more = submit(batcher, 1, *"xy")
+    await settle()
+    assert batcher.running == 1
+    while not all(task.done() for task in more):
+        run.gates[-1].set()
+        await settle()
+    await batcher.close()
+    batcher.runners = 2
+
+
 async def test_an_item_that_comes_just_as_the_runner_ends_is_not_left() -> None:
     async def run(items: Sequence[int]) -> Sequence[int]:
         return list(items)

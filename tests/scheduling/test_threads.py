@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from service.errors import VQAError
-from service.scheduling import WorkerThreads
+from service.scheduling import WorkerThreads, yield_to_event_loop
 
 
 async def until(condition: object, seconds: float = 2.0) -> None:
@@ -116,3 +119,28 @@ async def test_shutdown_drops_what_waits_and_takes_nothing_more() -> None:
 def test_a_pool_needs_a_thread(threads: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
         WorkerThreads(threads)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+async def test_the_pool_gives_way_to_the_event_loop_and_nobody_else_does() -> None:
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def with_a_thread_of_its_own() -> tuple[int, int]:
+        with ThreadPoolExecutor(1) as inner:
+            return niceness(), inner.submit(niceness).result()
+
+    before, pool = niceness(), WorkerThreads(1)
+    own, started = await pool.run(with_a_thread_of_its_own)
+    assert own > before
+    assert started == own, "threads that a library starts there inherit it"
+    assert niceness() == before
+    await pool.close()
+
+
+def test_a_system_that_refuses_is_put_up_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "setpriority", refuse)
+    yield_to_event_loop()
