@@ -27,14 +27,8 @@ _LEAST_S = 0.01
 _LONG_S = 0.05
 _HELPS = 1.03
 
-<<<<<<< ours
-# What a batch costs beside its inference, in seconds: a task on the event loop, two changes of thread. Measured over
-# the whole backend, where batches of 1, 2, 4 and 8 answered 900, 1030, 1085 and 1110 questions a second of CPU for a
-# small model.
-=======
 # What a batch costs beside its inference, in seconds: a task on the event loop, two changes of thread. Over the whole
 # backend, batches of 1, 2, 4 and 8 answered 900, 1030, 1085 and 1110 questions a second of CPU for a small model.
->>>>>>> theirs
 _HANDOVER_S = 0.15e-3
 
 # What a second layout must win: it takes the memory of a second session.
