@@ -195,7 +195,8 @@ class Client:
             async with asyncio.timeout(self._timeout_s):
                 await self._exchange(request, exchange, fresh)
         except TimeoutError:
-            exchange.ended, exchange.error = now(), TIMED_OUT
+            if not exchange.status:  # else the reply came in the very same moment
+                exchange.ended, exchange.error = now(), TIMED_OUT
         except OSError as error:
             exchange.ended, exchange.error = now(), f"cannot connect: {type(error).__name__}"
         return exchange
@@ -207,7 +208,8 @@ class Client:
             async with asyncio.timeout(after_s):
                 await self._exchange(request, exchange, True)
         except TimeoutError:
-            exchange.ended, exchange.error = now(), LEFT
+            if not exchange.status:  # else the reply came in the very same moment
+                exchange.ended, exchange.error = now(), LEFT
         except OSError as error:
             exchange.ended, exchange.error = now(), f"cannot connect: {type(error).__name__}"
         return exchange
