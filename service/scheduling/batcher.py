@@ -2,14 +2,15 @@
 
 Items of one batch share a key (the shape of their tensors), so a batch is never padded to its largest member and an
 answer does not depend on who shares the batch. The batch taken next is that of the most urgent item: interactive
-before batch, then the nearest deadline, then the longest wait. Queues are bounded by admission, so a scan finds it; a
-heap would not survive an urgency that is raised while its item waits.
+before batch, then the nearest deadline, then the longest wait. Queues are kept in that order, and sorted anew after an
+urgency was raised while its item waited, which is rare.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from bisect import insort
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ class Batcher(Generic[Item, Result]):
         self._observe_batch = observe_batch
         self._queues: dict[Hashable, list[_Waiting[Item, Result]]] = {}
         self._count = 0
+        self._raises = Urgency.raises
         self._busy = 0
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -115,7 +117,7 @@ class Batcher(Generic[Item, Result]):
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
         entry = _Waiting(item, urgency or Urgency(), self._count, self._now(), future)
         self._count += 1
-        self._queues.setdefault(key, []).append(entry)
+        insort(self._queues.setdefault(key, []), entry, key=_order)
         self.waiting += 1
         self._start_runner()
         try:
@@ -166,26 +168,35 @@ class Batcher(Generic[Item, Result]):
 
         What nobody waits for any more is dropped; what has run out of time is told so. Neither costs anything more.
         """
+        if self._raises != Urgency.raises:
+            self._raises = Urgency.raises
+            for queue in self._queues.values():
+                queue.sort(key=_order)
+        now = self._now()
         while self._queues and not self._closed:
-            key = min(self._queues, key=lambda name: min(entry.order for entry in self._queues[name]))
+            key = min(self._queues, key=lambda name: self._queues[name][0].order)
             queue = self._queues[key]
-            queue.sort(key=lambda entry: entry.order)
             # Runners that have no batch yet, this one among them, get as much as it does.
             free = max(self.runners - self._running, 1)
-            batch = queue[: min(self.max_batch, -(-len(queue) // free))]
-            del queue[: len(batch)]
-            if not queue:
-                del self._queues[key]
-            self.waiting -= len(batch)
-            now = self._now()
-            for entry in batch:
+            most = min(self.max_batch, -(-len(queue) // free))
+            batch: list[_Waiting[Item, Result]] = []
+            seen = 0
+            while seen < len(queue) and len(batch) < most:
+                entry = queue[seen]
+                seen += 1
                 entry.taken = True
                 if entry.urgency.abandoned:
                     entry.future.cancel()
                 elif entry.urgency.expires <= now:
                     _settle(entry, VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
-            if left := [entry for entry in batch if not entry.future.done()]:
-                return left
+                elif not entry.future.done():
+                    batch.append(entry)
+            del queue[:seen]
+            if not queue:
+                del self._queues[key]
+            self.waiting -= seen
+            if batch:
+                return batch
         return []
 
     def _forget(self, key: Hashable, entry: _Waiting[Item, Result]) -> None:
@@ -214,6 +225,10 @@ class Batcher(Generic[Item, Result]):
                 _settle(entry, result)
             else:
                 _settle(entry, Batched(result, started - entry.since, run_s))
+
+
+def _order(entry: _Waiting[Item, Result]) -> tuple[int, float, int]:
+    return entry.order
 
 
 def _settle(entry: _Waiting[Item, Result], outcome: Batched[Result] | Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from service.settings import Priority
 
@@ -27,6 +28,9 @@ class Urgency:
 
     __slots__ = ("_shared", "_waiters", "abandoned", "due", "expires", "rank")
 
+    raises: ClassVar[int] = 0
+    """How often work that somebody waited for already became more urgent; queues then sort anew."""
+
     def __init__(self, due: float = math.inf, priority: Priority = "interactive") -> None:
         self.rank = _RANKS[priority]
         self.due = due
@@ -49,6 +53,8 @@ class Urgency:
 
     def join(self, other: Urgency) -> None:
         """`other` waits for this work: it is as urgent as the most urgent of all who do."""
+        if self.expires != -math.inf and other.order < self.order:
+            Urgency.raises += 1
         self.rank = min(self.rank, other.rank)
         self.due = min(self.due, other.due)
         self.expires = max(self.expires, other.expires)
