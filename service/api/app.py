@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -91,4 +92,8 @@ async def _start(gateway: Gateway, on_failed: Callable[[], None]) -> None:
         log.error("no backend started, so the service can answer nothing", exc_info=fault)
         on_failed()
     else:
+        # What is there now stays until the end: looking through it again and again for garbage stops the event loop
+        # for as long as several answers take.
+        gc.collect()
+        gc.freeze()
         log.info("ready")

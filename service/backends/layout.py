@@ -32,8 +32,7 @@ _HELPS = 1.03
 _HANDOVER_S = 0.15e-3
 
 # What a second layout must win: it takes the memory of a second session.
-_WORTH_A_SESSION = 1.05
-_WIDE_GAIN = 1.1
+_WORTH_A_SESSION = 1.1
 # A smaller batch is preferred while it has this much of the best throughput: all of a batch wait for its end.
 _ENOUGH = 0.95
 
@@ -124,7 +123,7 @@ def choose(measured: Mapping[Way, Measured]) -> Layout:
         wide, narrow = measured[Way.WIDE], measured[Way.NARROW]
         # Narrow when idle is narrow always: if one question gains nothing from more threads, a batch gains less than
         # as many questions side by side do.
-        idle = Way.WIDE if wide.latency_s * _WIDE_GAIN <= narrow.latency_s else Way.NARROW
+        idle = Way.WIDE if wide.latency_s * _WORTH_A_SESSION <= narrow.latency_s else Way.NARROW
         busy = Way.NARROW if narrow.best_rate >= _WORTH_A_SESSION * wide.best_rate else idle
     return Layout(
         idle=idle,
