@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from loadtest.server import ROOT
+from service.backends.layout import Way
 from service.backends.manifest import read_manifest
 from service.backends.vilt import ViltModel
 from service.images import decode_image
@@ -21,10 +22,10 @@ def bare_loop(model: str, threads: int = 1) -> Bare:
         threads: of one inference.
     """
     folder = Path(model) if Path(model).is_dir() else ROOT / "models" / model
-    vilt = ViltModel.open(read_manifest(folder), "cpu", 0, threads)
+    vilt = ViltModel.open(read_manifest(folder), "cpu", 0, {Way.WIDE: threads})
 
     def ask(picture: bytes, text: str) -> None:
         pixels = vilt.processor(decode_image(picture).pixels)
-        vilt.logits([vilt.item(pixels, vilt.tokenizer.encode(text).ids)])
+        vilt.logits([vilt.item(pixels, vilt.tokenizer.encode(text).ids)], Way.WIDE)
 
     return ask

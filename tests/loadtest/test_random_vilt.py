@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from service.backends.layout import Way
 from service.backends.manifest import read_labels, read_manifest
 from service.backends.tokenizer import QuestionTokenizer
 from service.backends.vilt import ViltModel
@@ -45,10 +46,10 @@ def test_the_folder_is_one_that_can_be_served(tmp_path: Path) -> None:
     manifest = read_manifest(folder)
     assert manifest.faults() == []
     assert len(set(read_labels(manifest))) == 3129
-    model = ViltModel.open(manifest, "cpu", 0, 1)
+    model = ViltModel.open(manifest, "cpu", 0, {Way.WIDE: 1})
     assert model.processor.target_size(3024, 4032) == (384, 512)
     assert (model.processor.shortest_edge, model.processor.longest_edge) == (384, 608)
-    model.probe((384, 608), 2)
+    model.probe(Way.WIDE, [model.grey((384, 608))] * 2)
     words = QuestionTokenizer(folder / "tokenizer.json", 40).encode("what color is the circle?")
     assert (words.unknown, words.cut) == (0, 0)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
