@@ -190,26 +190,23 @@ class Client:
             planned: when it was due; None is now.
             fresh: on a new connection, which is closed afterwards.
         """
-        exchange = Exchange(now() if planned is None else planned)
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._exchange(request, exchange, fresh)
-        except TimeoutError:
-            if not exchange.status:  # else the reply came in the very same moment
-                exchange.ended, exchange.error = now(), TIMED_OUT
-        except OSError as error:
-            exchange.ended, exchange.error = now(), f"cannot connect: {type(error).__name__}"
-        return exchange
+        return await self._within(self._timeout_s, TIMED_OUT, request, planned, fresh)
 
     async def leave(self, request: bytes, after_s: float, *, planned: float | None = None) -> Exchange:
         """Send a request on a new connection and hang up `after_s` seconds later, unless the reply came before."""
+        return await self._within(after_s, LEFT, request, planned, True)
+
+    async def _within(
+        self, seconds: float | None, too_late: str, request: bytes, planned: float | None, fresh: bool
+    ) -> Exchange:
+        """One exchange, whose connection is given up after `seconds`."""
         exchange = Exchange(now() if planned is None else planned)
         try:
-            async with asyncio.timeout(after_s):
-                await self._exchange(request, exchange, True)
+            async with asyncio.timeout(seconds):
+                await self._exchange(request, exchange, fresh)
         except TimeoutError:
             if not exchange.status:  # else the reply came in the very same moment
-                exchange.ended, exchange.error = now(), LEFT
+                exchange.ended, exchange.error = now(), too_late
         except OSError as error:
             exchange.ended, exchange.error = now(), f"cannot connect: {type(error).__name__}"
         return exchange

@@ -19,7 +19,7 @@ LINE = "vqa.line"
 
 
 class Line:
-    """A request's connection, as long as it holds."""
+    """A connection, as long as it holds; its requests share it."""
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []

@@ -37,24 +37,23 @@ class BoundedProtocol(HttpToolsProtocol):
     """What has come of the head that is being received, until it is whole."""
     _in_head = True
     _head_timer: asyncio.TimerHandle | None = None
-    _line: Line | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; its first head is due."""
         super().connection_made(transport)
+        # One for all requests of the connection: of several that were sent in one go each must be told.
+        self._line = Line()
         self._expect_head()
 
     def on_message_begin(self) -> None:
         """A request begins; whoever serves it may say what is to be called when its client has gone."""
         super().on_message_begin()
-        self._line = Line()
         self.scope["extensions"] = {LINE: {LINE: self._line}}
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
         self._stop_timer()
-        if self._line is not None:
-            self._line.lose()
+        self._line.lose()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -58,7 +58,7 @@ class Gateway:
         self._metrics = metrics
         self._tally = Tally(metrics)
         self._router = Router(backends, settings.policy)
-        self._planner = Planner(settings, self._router, decoder)
+        self._planner = Planner(settings, self._router)
         limits = ImageLimits(max_bytes=settings.max_image_bytes, max_pixels=settings.max_image_pixels)
         self._pictures = Pictures(decoder, limits, metrics)
         admission = Admission(

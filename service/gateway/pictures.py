@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from service.backends import Backend
 from service.errors import Code, VQAError
+from service.gateway.decode_time import DecodeTime
 from service.gateway.question import Picture
 from service.gateway.reply import ImageFacts
 from service.images import ImageLimits, decode_image, peek
-from service.scheduling import DecodeTime, SharedWork, Urgency, WorkerThreads
+from service.scheduling import SharedWork, Urgency, WorkerThreads
 from service.telemetry.metrics import Metrics
 
 log = logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -10,7 +11,6 @@ from service.errors import Code, VQAError
 from service.gateway.answering import Planned
 from service.gateway.question import Question, clean_text
 from service.gateway.router import AnswerSets, Router
-from service.scheduling import WorkerThreads
 from service.settings import Settings
 
 T = TypeVar("T")
@@ -25,13 +25,11 @@ class Planner:
     Args:
         settings: limits and deadlines.
         router: knows who answers what.
-        threads: where sets of many choices are built.
     """
 
-    def __init__(self, settings: Settings, router: Router, threads: WorkerThreads) -> None:
+    def __init__(self, settings: Settings, router: Router) -> None:
         self._settings = settings
         self._router = router
-        self._threads = threads
 
     async def plan_all(self, questions: Sequence[Question | VQAError]) -> list[Planned | VQAError]:
         """A plan or an error for each question, in order."""
@@ -41,7 +39,7 @@ class Planner:
             return [q if isinstance(q, VQAError) else self._plan(q, sets) for q in questions]
 
         choices = sum(len(q.choices) for q in questions if isinstance(q, Question) and q.choices)
-        return await self._off_loop(choices, work)
+        return await _off_loop(choices, work)
 
     async def check_options(self, question: Question) -> None:
         """Refuse options that no question could be asked with; the text is not looked at.
@@ -49,7 +47,7 @@ class Planner:
         Raises:
             VQAError: as `Router.plan`.
         """
-        await self._off_loop(len(question.choices or ()), lambda: self._router.plan(question, AnswerSets()))
+        await _off_loop(len(question.choices or ()), lambda: self._router.plan(question, AnswerSets()))
 
     def timeout_ms(self, wanted: int | None) -> int:
         """The deadline in milliseconds, from now.
@@ -65,13 +63,17 @@ class Planner:
             raise VQAError(Code.INVALID_FIELD, detail, field="timeout_ms", extra={"limit": limit})
         return wanted
 
-    async def _off_loop(self, choices: int, work: Callable[[], T]) -> T:
-        """Do `work` in a thread if it concerns many choices, else here and now."""
-        return await self._threads.run(work) if choices > _MANY_CHOICES else work()
-
     def _plan(self, question: Question, sets: AnswerSets) -> Planned | VQAError:
         try:
             text = clean_text(question.text, self._settings.max_question_chars)
             return Planned(dataclasses.replace(question, text=text), self._router.plan(question, sets))
         except VQAError as error:
             return error
+
+
+async def _off_loop(choices: int, work: Callable[[], T]) -> T:
+    """Do `work` in a thread if it concerns many choices, else here and now.
+
+    Not in the decoding threads: a request that may have to be refused does not stand behind pictures that wait.
+    """
+    return await asyncio.to_thread(work) if choices > _MANY_CHOICES else work()

@@ -5,7 +5,7 @@ All of it is pure asyncio on one event loop with the clock passed in, so that a 
 
 from service.scheduling.admission import Admission, Ticket
 from service.scheduling.batcher import Batched, Batcher
-from service.scheduling.service_time import DecodeTime, ServiceTime
+from service.scheduling.service_time import ServiceTime
 from service.scheduling.shared_work import SharedWork
 from service.scheduling.threads import WorkerThreads, yield_to_event_loop
 from service.scheduling.urgency import Urgency
@@ -14,7 +14,6 @@ __all__ = [
     "Admission",
     "Batched",
     "Batcher",
-    "DecodeTime",
     "ServiceTime",
     "SharedWork",
     "Ticket",

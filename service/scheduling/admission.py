@@ -36,6 +36,8 @@ class Ticket:
         backend: whose queue it will stand in.
         decode_s, inference_s: seconds of the machine that it still needs; set to 0 as they are done.
         latency_s: seconds that its own inference takes from beginning to end.
+        task, shed, came, wait_s: the admission's own: what to cancel, why it was sent away, when it came, and the
+            seconds of work that were in front of it.
     """
 
     urgency: Urgency
@@ -122,14 +124,14 @@ class Admission:
         self._observe_wait(wait)
         if late > 0:
             raise _saturated("The wait would be longer than the deadline allows.", late)
-        batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and _stays(t)]
-        waits_for_batch = new.urgency.rank < BATCH_RANK and batch
+        batch: list[Ticket] = []
+        if new.urgency.rank < BATCH_RANK:
+            batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and _stays(t)]
         if len(self._tickets) >= self._limit and sum(map(_stays, self._tickets)) >= self._limit:
-            if not waits_for_batch:
+            if not batch:
                 raise _saturated(f"{len(self._tickets)} questions are under way, as many as may be.", wait / 2)
             self._shed(max(batch, key=lambda t: t.urgency.due), wait)
-        if waits_for_batch:
-            self._shed_the_late(batch, wait)
+        self._shed_the_late(batch, wait)
 
     def _predict(self, new: Ticket) -> tuple[float, float]:
         """Seconds of work until `new` would be done, and how late it, or somebody behind it, would be (0: nobody)."""
