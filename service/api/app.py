@@ -23,6 +23,9 @@ from service.telemetry.metrics import Metrics, keep_fresh
 
 log = logging.getLogger(__name__)
 
+# More new objects than this are looked through for circles of garbage; Python's 700 are two requests.
+_GARBAGE_THRESHOLD = 10_000
+
 
 def create_app(
     gateway: Gateway,
@@ -68,6 +71,8 @@ def create_app(
         if error.code is Code.CLIENT_CLOSED_REQUEST:
             # Nobody is there to read it, and when many leave at once those who stay should not wait for it.
             return NobodyThere()
+        # Its traceback leads to what the request held, and often back to the error: a circle that would keep a picture.
+        error.__context__ = error.__cause__ = error.__traceback__ = None
         return ProblemResponse(error)
 
     @app.exception_handler(HTTPException)
@@ -92,8 +97,9 @@ async def _start(gateway: Gateway, on_failed: Callable[[], None]) -> None:
         log.error("no backend started, so the service can answer nothing", exc_info=fault)
         on_failed()
     else:
-        # What is there now stays until the end: looking through it again and again for garbage stops the event loop
-        # for as long as several answers take.
+        # Looking for garbage stops the event loop for as long as several answers take. What is there now stays until
+        # the end and is never looked through again; requests leave next to none, so that it is looked for less often.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_GARBAGE_THRESHOLD)
         log.info("ready")

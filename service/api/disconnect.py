@@ -43,7 +43,7 @@ class Line:
 
 
 # One request of a client that has gone is ended each so many seconds.
-_PAUSE_S = 0.001
+_PAUSE_S = 0.002
 
 
 class Departures:

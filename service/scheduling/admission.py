@@ -115,6 +115,8 @@ class Admission:
             raise ticket.shed from None
         finally:
             self._tickets.pop(ticket, None)
+            # A cancelled task keeps its exception, which leads to this block: the circle would keep the picture.
+            ticket.task = None
             self._observe(len(self._tickets))
 
     def _admit(self, new: Ticket) -> None:

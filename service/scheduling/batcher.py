@@ -186,8 +186,8 @@ class Batcher(Generic[Item, Result]):
                 seen += 1
                 entry.taken = True
                 if entry.urgency.abandoned:
-                    entry.future.cancel()
-                elif entry.urgency.expires <= now:
+                    continue  # whoever waited is being ended one by one; all at once would keep those who stay
+                if entry.urgency.expires <= now:
                     _settle(entry, VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
                 elif not entry.future.done():
                     batch.append(entry)

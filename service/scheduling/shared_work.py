@@ -63,13 +63,18 @@ class SharedWork(Generic[T]):
             if flight.urgency.abandoned and not flight.task.done():
                 self._forget(key, flight)
                 flight.task.cancel()
-        if flight.task.cancelled():
-            # Not this caller's own cancellation, and it must not look like one.
-            raise VQAError(Code.BACKEND_FAILED, "The work was stopped half way.")
-        if (error := flight.task.exception()) is not None:
-            # One exception, raised to many: each begins its traceback anew.
-            raise error.with_traceback(None)
-        return flight.task.result()
+        try:
+            if flight.task.cancelled():
+                # Not this caller's own cancellation, and it must not look like one.
+                raise VQAError(Code.BACKEND_FAILED, "The work was stopped half way.")
+            if (error := flight.task.exception()) is not None:
+                # One exception, raised to many: each begins its traceback anew.
+                raise error.with_traceback(None)
+            return flight.task.result()
+        finally:
+            # An exception leads to this frame; from here it would lead back to itself, and keep the picture with it.
+            error = None
+            del flight
 
     def _land(self, key: Hashable, flight: _Flight[T]) -> None:
         self._forget(key, flight)
