@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -18,12 +19,12 @@ from service.backends.base import Health, ModelInfo, Notice, Pace, Scored, State
 from service.backends.layout import Layout, Way
 from service.backends.loading import LayoutSetting, Loader
 from service.backends.manifest import ModelManifest
-from service.backends.session import Device
+from service.backends.session import Brake, Device
 from service.backends.tokenizer import EncodedQuestion
 from service.backends.vilt import Item, ViltModel
 from service.errors import Code, VQAError
 from service.images import DecodedImage
-from service.scheduling import Batcher, ServiceTime, Urgency, yield_to_event_loop
+from service.scheduling import Batcher, ServiceTime, Urgency, once_abandoned, yield_to_event_loop
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,12 @@ DEMO_WARNING = Notice(
     "demo_model",
     "This is a demonstration model: it knows drawn shapes, not photographs. Its answer may not be relied on.",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    item: Item
+    urgency: Urgency
 
 
 class ViltClassifier:
@@ -74,7 +81,7 @@ class ViltClassifier:
         self._alone = False
         self._cost, self._latency = ServiceTime(0.0), ServiceTime(0.0)
         self._probe: asyncio.Task[None] | None = None
-        self._batcher: Batcher[Item, NDArray[np.float32]] = Batcher(
+        self._batcher: Batcher[_Work, NDArray[np.float32]] = Batcher(
             self._run, max_batch=max_batch, observe_batch=observe_batch
         )
 
@@ -182,7 +189,7 @@ class ViltClassifier:
         encoded = model.tokenizer.encode(question)
         item = model.item(picture, encoded.ids)
         self._steer(self._batcher.waiting + 1, self._batcher.running)
-        batched = await self._batcher.submit(item.key, item, urgency)
+        batched = await self._batcher.submit(item.key, _Work(item, urgency), urgency)
         projection = model.vocabulary.project(answer_set)
         try:
             posterior = Posterior.from_logits(batched.result, projection, answer_set, self.score_kind)
@@ -209,7 +216,8 @@ class ViltClassifier:
             found.append(Notice("question_partly_understood", "The model does not know most words of the question."))
         return tuple(found)
 
-    async def _run(self, items: Sequence[Item]) -> Sequence[NDArray[np.float32] | Exception]:
+    async def _run(self, work: Sequence[_Work]) -> Sequence[NDArray[np.float32] | Exception]:
+        items, brake = [each.item for each in work], Brake()
         model, layout, batcher = self._loaded, self._layout, self._batcher
         alone = batcher.running == 1 and len(items) + batcher.waiting <= layout.patience
         way = layout.idle if alone else layout.busy
@@ -217,8 +225,11 @@ class ViltClassifier:
         self._steer(batcher.waiting, batcher.running)
         started = time.perf_counter()
         try:
-            logits = await asyncio.get_running_loop().run_in_executor(self._pool, model.logits, items, way)
+            with once_abandoned([each.urgency for each in work], brake.apply):
+                logits = await asyncio.get_running_loop().run_in_executor(self._pool, model.logits, items, way, brake)
         except Exception:
+            if brake.applied:
+                return [_nobody_waits()] * len(work)
             self._suspect()
             raise
         finally:
@@ -268,3 +279,7 @@ class ViltClassifier:
                 self._health = Health(State.READY)
                 return
             await asyncio.sleep(PROBE_EVERY_S)
+
+
+def _nobody_waits() -> VQAError:
+    return VQAError(Code.CLIENT_CLOSED_REQUEST, "The inference was stopped, since nobody waited for it any more.")

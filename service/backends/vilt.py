@@ -14,7 +14,7 @@ from service.answers import Calibration, Vocabulary
 from service.backends.layout import Way
 from service.backends.manifest import ManifestError, ModelManifest, read_labels
 from service.backends.processor import ViltProcessor
-from service.backends.session import Device, open_session
+from service.backends.session import Brake, Device, open_session
 from service.backends.tokenizer import QuestionTokenizer
 from service.errors import Code, VQAError
 
@@ -89,8 +89,13 @@ class ViltModel:
         tokens = min(-(-len(ids) // TOKEN_BUCKET) * TOKEN_BUCKET, self.tokenizer.max_tokens)
         return Item(pixels, ids, tokens)
 
-    def logits(self, items: Sequence[Item], way: Way) -> NDArray[np.float32]:
-        """Logits (len(items), labels) of items that share a key."""
+    def logits(self, items: Sequence[Item], way: Way, brake: Brake | None = None) -> NDArray[np.float32]:
+        """Logits (len(items), labels) of items that share a key.
+
+        Raises:
+            VQAError: `backend_failed`, the model does not give that.
+            Exception: whatever ONNX Runtime raises, once `brake` is applied too.
+        """
         height, width, tokens = items[0].key
         ids = np.full((len(items), tokens), self.tokenizer.pad_id, dtype=np.int64)
         mask = np.zeros((len(items), tokens), dtype=np.int64)
@@ -103,7 +108,7 @@ class ViltModel:
             "pixel_values": np.stack([item.pixels for item in items]),
             "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
         }
-        result: NDArray[np.float32] = self.sessions[way].run(["logits"], inputs)[0]
+        result: NDArray[np.float32] = self.sessions[way].run(["logits"], inputs, brake and brake.options)[0]
         if result.shape != (len(items), self.labels):
             raise VQAError(
                 Code.BACKEND_FAILED,

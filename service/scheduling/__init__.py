@@ -8,7 +8,7 @@ from service.scheduling.batcher import Batched, Batcher
 from service.scheduling.service_time import ServiceTime
 from service.scheduling.shared_work import SharedWork
 from service.scheduling.threads import WorkerThreads, yield_to_event_loop
-from service.scheduling.urgency import Urgency
+from service.scheduling.urgency import Urgency, once_abandoned
 
 __all__ = [
     "Admission",
@@ -19,5 +19,6 @@ __all__ = [
     "Ticket",
     "Urgency",
     "WorkerThreads",
+    "once_abandoned",
     "yield_to_event_loop",
 ]

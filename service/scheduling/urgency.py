@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 from service.settings import Priority
@@ -26,7 +28,7 @@ class Urgency:
             tasks that wait for it have been cancelled one by one.
     """
 
-    __slots__ = ("_shared", "_waiters", "abandoned", "due", "expires", "rank")
+    __slots__ = ("_shared", "_told", "_waiters", "abandoned", "due", "expires", "rank")
 
     raises: ClassVar[int] = 0
     """How often work that somebody waited for already became more urgent; queues then sort anew."""
@@ -38,6 +40,7 @@ class Urgency:
         self.abandoned = False
         self._waiters = 0
         self._shared: Urgency | None = None
+        self._told: list[Callable[[], None]] = []
 
     @property
     def order(self) -> tuple[int, float]:
@@ -66,6 +69,8 @@ class Urgency:
         if self.abandoned:
             return
         self.abandoned = True
+        for callback in self._told:
+            callback()
         if self._shared is not None:
             self._shared._waiters -= 1
             if self._shared._waiters == 0:
@@ -79,3 +84,21 @@ class Urgency:
                 self._waiters -= 1
                 if self._waiters == 0:
                     self.abandon()
+
+
+@contextmanager
+def once_abandoned(urgencies: Sequence[Urgency], callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` as soon as all of `urgencies` are abandoned, at once where they are; not after the block."""
+
+    def look() -> None:
+        if all(urgency.abandoned for urgency in urgencies):
+            callback()
+
+    look()
+    for urgency in urgencies:
+        urgency._told.append(look)
+    try:
+        yield
+    finally:
+        for urgency in urgencies:
+            urgency._told.remove(look)

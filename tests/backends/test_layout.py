@@ -154,14 +154,14 @@ class Watched:
         self.go_on.set()
         self._lock = threading.Lock()
 
-    def run(self, outputs: list[str], inputs: dict[str, np.ndarray]) -> object:
+    def run(self, outputs: list[str], inputs: dict[str, np.ndarray], options: object) -> object:
         with self._lock:
             self.sizes.append(len(inputs["input_ids"]))
             self.running += 1
             self.most = max(self.most, self.running)
         try:
             self.go_on.wait(10)
-            return self.session.run(outputs, inputs)
+            return self.session.run(outputs, inputs, options)
         finally:
             with self._lock:
                 self.running -= 1
