@@ -25,7 +25,7 @@ def bare_loop(model: str, threads: int = 1) -> Bare:
     vilt = ViltModel.open(read_manifest(folder), "cpu", 0, {Way.WIDE: threads})
 
     def ask(picture: bytes, text: str) -> None:
-        pixels = vilt.processor(decode_image(picture).pixels)
+        pixels = vilt.processor(decode_image(picture).picture)
         vilt.logits([vilt.item(pixels, vilt.tokenizer.encode(text).ids)], Way.WIDE)
 
     return ask

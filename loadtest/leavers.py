@@ -2,8 +2,8 @@
 
     python -m loadtest.leavers [--model vilt-shapes] [--quick]
 
-400 questions at once with a far deadline, whose clients hang up after 0.6 s; right after that one question is asked. Its time over that
-of a question to an idle server is the ratio; work that goes on for the leavers shows in it.
+400 questions at once with a far deadline, whose clients hang up after 0.6 s; right after that one question is asked.
+Its time over that of a question to an idle server is the ratio; work that goes on for the leavers shows in it.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class ViltClassifier:
 
     def prepare(self, image: DecodedImage) -> object:
         """Resize and normalise: float32 (3, H, W)."""
-        return self._loaded.processor(image.pixels)
+        return self._loaded.processor(image.picture)
 
     def canonical(self, question: str) -> str:
         """The question as the tokenizer normalises it."""

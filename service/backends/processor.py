@@ -29,7 +29,7 @@ _RESAMPLING = {
 
 @dataclass(frozen=True)
 class ViltProcessor:
-    """Turns upright RGB pixels into the model's input.
+    """Turns an upright picture into the model's input.
 
     Attributes:
         shortest_edge: the shorter edge after resizing, in pixels.
@@ -101,12 +101,10 @@ class ViltProcessor:
         wide |= {(edge, self.longest_edge) for edge in edges if edge <= short}
         return sorted(wide | {(w, h) for h, w in wide})
 
-    def __call__(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """(height, width, 3) uint8 to (3, new height, new width) float32."""
-        height, width = pixels.shape[:2]
-        new_h, new_w = self.target_size(height, width)
-        picture = Image.fromarray(pixels)
-        if (height, width) != (new_h, new_w):
+    def __call__(self, picture: Image.Image) -> NDArray[np.float32]:
+        """An upright picture of mode RGB to (3, new height, new width) float32."""
+        new_h, new_w = self.target_size(picture.height, picture.width)
+        if picture.size != (new_w, new_h):
             picture = picture.resize((new_w, new_h), self.resample)
         scale = np.asarray(self.rescale_factor / np.asarray(self.std), dtype=np.float32)
         shift = np.asarray(np.asarray(self.mean) / np.asarray(self.std), dtype=np.float32)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from service.answers import Calibration, Vocabulary
 from service.backends.layout import Way
@@ -119,7 +120,7 @@ class ViltModel:
     def grey(self, size: tuple[int, int] | None = None, tokens: int = 0) -> Item:
         """A question that must work: about a grey picture of `size` (height, width), padded to at least `tokens`."""
         height, width = size or self.processor.target_size(*USUAL_PICTURE)
-        pixels = self.processor(np.full((height, width, 3), 128, dtype=np.uint8))
+        pixels = self.processor(Image.new("RGB", (width, height), (128, 128, 128)))
         item = self.item(pixels, self.tokenizer.encode("what is in the picture?").ids)
         return dataclasses.replace(item, tokens=max(item.tokens, tokens))
 

@@ -45,15 +45,29 @@ class DecodedImage:
     """An upright picture.
 
     Args:
-        pixels: uint8, H x W x 3, sRGB, C-contiguous, read-only (it may be shared between questions).
-        width, height: in pixels, after the turn; `pixels.shape == (height, width, 3)`.
+        picture: mode RGB, sRGB, loaded; not to be changed, since questions may share it.
         format: what the file was: one of `ACCEPTED_FORMATS`.
     """
 
-    pixels: npt.NDArray[np.uint8]
-    width: int
-    height: int
+    picture: Image.Image
     format: str
+
+    @property
+    def width(self) -> int:
+        """In pixels, after the turn."""
+        return self.picture.width
+
+    @property
+    def height(self) -> int:
+        """In pixels, after the turn."""
+        return self.picture.height
+
+    @property
+    def pixels(self) -> npt.NDArray[np.uint8]:
+        """A copy: (height, width, 3), C-contiguous, read-only."""
+        pixels = np.asarray(self.picture)
+        pixels.flags.writeable = False
+        return pixels
 
 
 def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> DecodedImage:
@@ -79,9 +93,7 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> Decode
     turning = _TURNS.get(prepared.orientation if turn == 1 else turn)
     if turning is not None:
         upright = upright.transpose(turning)
-    pixels = np.asarray(upright)
-    pixels.flags.writeable = False
-    return DecodedImage(pixels=pixels, width=upright.width, height=upright.height, format=str(kind))
+    return DecodedImage(upright, str(kind))
 
 
 def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:

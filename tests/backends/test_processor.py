@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from service.backends.processor import ViltProcessor
 
@@ -31,7 +32,7 @@ def test_pixels_equal_the_hubs(tmp_path: Path) -> None:
     processor = make(tmp_path, size={"shortest_edge": 32}, size_divisor=8)
     golden = np.load(GOLDEN)
     for i in range(4):
-        output = processor(golden[f"picture_{i}"])
+        output = processor(Image.fromarray(golden[f"picture_{i}"]))
         assert output.dtype == np.float32
         assert output.flags.c_contiguous
         np.testing.assert_allclose(output, golden[f"output_{i}"], atol=1e-6, rtol=0)
