@@ -80,17 +80,19 @@ class Answering:
         if (found := await self._cache.get(key, answer_set)) is not None:
             self._lookups.labels("hit").inc()
             return Answered(found, cached=True)
-        self._lookups.labels("coalesced" if key in self._under_way else "miss").inc()
+        if key in self._under_way:
+            self._lookups.labels("coalesced").inc()
+        else:
+            self._lookups.labels("miss").inc()
+            # Most of a flood ends here; `_compute` asks again, for all who wait.
+            self._admission.check(self._ticket(asked, planned, urgency))
         answered = await self._under_way.run(key, urgency, compute)
         # Whoever came first may spell the same answers otherwise.
         content = replace(answered.content, posterior=answered.content.posterior.respelled(answer_set))
         return replace(answered, content=content)
 
     async def _compute(self, asked: Asked, planned: Planned, key: CacheKey, urgency: Urgency) -> Answered:
-        backend = planned.plan.backend
-        decode_s = self._pictures.expected_s(asked.picture, asked.caller.tenant, asked.backends)
-        pace = backend.pace
-        ticket = Ticket(urgency, backend.name, decode_s, pace.cost_s, pace.latency_s)
+        backend, ticket = planned.plan.backend, self._ticket(asked, planned, urgency)
         with self._admission.permit(ticket):
             prepared = await self._pictures.prepare(asked.picture, asked.caller.tenant, asked.backends, urgency)
             ticket.decode_s = 0.0
@@ -109,6 +111,11 @@ class Answering:
             queue_s=scored.queue_s,
             inference_s=scored.inference_s,
         )
+
+    def _ticket(self, asked: Asked, planned: Planned, urgency: Urgency) -> Ticket:
+        decode_s = self._pictures.expected_s(asked.picture, asked.caller.tenant, asked.backends)
+        backend = planned.plan.backend
+        return Ticket(urgency, backend.name, decode_s, backend.pace.cost_s, backend.pace.latency_s)
 
     @staticmethod
     async def _ask(backend: Backend, picture: object, planned: Planned, urgency: Urgency) -> Scored:

@@ -111,6 +111,8 @@ def rasterise(kind: Format, payload: bytes) -> tuple[Image.Image, int]:
         if kind is Format.HEIC:
             return _heic(payload), exif.UPRIGHT
         with Image.open(io.BytesIO(payload), formats=(_PLUGIN[kind],)) as opened:
+            # In one go: between blocks of the usual 64 KiB a decoder waits for the interpreter each time.
+            opened.decodermaxblock = max(len(payload), ImageFile.MAXBLOCK)
             opened.load()
             # Only AVIF's plugin states a turn here, and takes it from the container's `irot` and `imir`.
             turn = exif.orientation(opened.info.get("exif", b"")) if kind is Format.AVIF else exif.UPRIGHT

@@ -92,6 +92,19 @@ class Admission:
         """Questions under way."""
         return len(self._tickets)
 
+    def check(self, ticket: Ticket) -> None:
+        """Refuse what could not be done in time, before any work is begun for it; `permit` has the last word.
+
+        Raises:
+            VQAError: `saturated`.
+        """
+        wait, late = self._predict(ticket)
+        try:
+            self._make_way(ticket, wait * self.slowness, late)
+        except VQAError:
+            self._observe_wait(wait * self.slowness)
+            raise
+
     @contextmanager
     def permit(self, ticket: Ticket) -> Iterator[None]:
         """Let one question in for the time of the block, which runs in a task of its own.
@@ -124,16 +137,26 @@ class Admission:
         new.came, new.wait_s = self._now(), wait
         wait *= self.slowness
         self._observe_wait(wait)
+        batch, full = self._make_way(new, wait, late)
+        if full:
+            self._shed(max(batch, key=lambda t: t.urgency.due), wait)
+        self._shed_the_late(batch, wait)
+
+    def _make_way(self, new: Ticket, wait: float, late: float) -> tuple[list[Ticket], bool]:
+        """The batch questions that make way for `new` where they must, and whether one of them must in any case.
+
+        Raises:
+            VQAError: `saturated`.
+        """
         if late > 0:
             raise _saturated("The wait would be longer than the deadline allows.", late)
         batch: list[Ticket] = []
         if new.urgency.rank < BATCH_RANK:
             batch = [t for t in self._tickets if t.urgency.rank == BATCH_RANK and _stays(t)]
-        if len(self._tickets) >= self._limit and sum(map(_stays, self._tickets)) >= self._limit:
-            if not batch:
-                raise _saturated(f"{len(self._tickets)} questions are under way, as many as may be.", wait / 2)
-            self._shed(max(batch, key=lambda t: t.urgency.due), wait)
-        self._shed_the_late(batch, wait)
+        full = len(self._tickets) >= self._limit and sum(map(_stays, self._tickets)) >= self._limit
+        if full and not batch:
+            raise _saturated(f"{len(self._tickets)} questions are under way, as many as may be.", wait / 2)
+        return batch, full
 
     def _predict(self, new: Ticket) -> tuple[float, float]:
         """Seconds of work until `new` would be done, and how late it, or somebody behind it, would be (0: nobody)."""

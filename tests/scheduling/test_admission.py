@@ -85,6 +85,32 @@ async def test_nobody_is_let_in_who_would_make_another_late() -> None:
     assert await house.come(ticket(due=5.0, inference_s=0.3))
 
 
+def asked_beforehand(admission: Admission, new: Ticket) -> bool:
+    try:
+        admission.check(new)
+    except VQAError as error:
+        assert error.code is Code.SATURATED
+        return False
+    return True
+
+
+@pytest.mark.parametrize("limit", [5, 100])
+async def test_asking_beforehand_tells_what_would_happen_and_changes_nothing(limit: int) -> None:
+    rng = random.Random(limit)
+    admission = Admission(limit, clock=Clock(0))
+    house, answers = House(admission), []
+    for _ in range(200):
+        new = ticket(rng.uniform(0.2, 3.0), 0.1, priority=rng.choice(["interactive", "interactive", "batch"]))
+        before = admission.in_flight, [t.shed for t in house.tasks]
+        expected = asked_beforehand(admission, new)
+        assert (admission.in_flight, [t.shed for t in house.tasks]) == before
+        assert await house.come(new) == expected
+        answers.append(expected)
+        if rng.random() < 0.2 and (inside := [t for t in house.tasks if t not in house.outcomes]):
+            await house.go(rng.choice(inside))
+    assert set(answers) == {True, False}
+
+
 async def test_an_idle_house_tries_everything() -> None:
     """A wrong belief about times would never be mended if it kept everybody out."""
     house = House(Admission(100, clock=Clock(0)))
