@@ -88,8 +88,7 @@ async def test_nobody_is_let_in_who_would_make_another_late() -> None:
 def asked_beforehand(admission: Admission, new: Ticket) -> bool:
     try:
         admission.check(new)
-    except VQAError as error:
-        assert error.code is Code.SATURATED
+    except VQAError:
         return False
     return True
 
