@@ -26,6 +26,13 @@ RESULTS = Path("loadtest") / "results"
 Row = Mapping[str, object]
 
 
+_LABEL = f"{__name__}.label"
+
+
+def _remember_label(context: click.Context, _: click.Parameter, label: str | None) -> None:
+    context.meta[_LABEL] = label
+
+
 def options(function: F) -> F:
     """The options of every measured command."""
     for option in reversed(
@@ -35,6 +42,13 @@ def options(function: F) -> F:
             ),
             click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing."),
             click.option("--setting", "settings", multiple=True, metavar="VQA_X=1", help="For the server; repeatable."),
+            click.option(
+                "--label",
+                expose_value=False,
+                callback=_remember_label,
+                metavar="TEXT",
+                help="A part of the results' name, to keep them beside those with other settings.",
+            ),
             click.option(
                 "--results",
                 type=click.Path(file_okay=False, path_type=Path),
@@ -77,7 +91,7 @@ def _facts() -> dict[str, Any]:
 def write(
     name: str, model: str, folder: Path, *, machine: Machine, summary: Row, rows: Sequence[Row], quick: bool
 ) -> Path:
-    """Write `NAME-MODEL.json` and `NAME-MODEL.md`; returns the JSON's path.
+    """Write `NAME[-LABEL]-MODEL.json` and `.md`; returns the JSON's path.
 
     Args:
         name: of the command.
@@ -91,7 +105,8 @@ def write(
     short = Path(model).name
     command, facts = _command(name), machine.facts()
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / f"{name}-{short}"
+    label = click.get_current_context().meta.get(_LABEL)
+    stem = folder / "-".join(filter(None, (name, label, short)))
     data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
     stem.with_name(f"{stem.name}.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
     lines = [f"# {name}: {short}", ""]

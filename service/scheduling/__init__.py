@@ -4,7 +4,8 @@ All of it is pure asyncio on one event loop with the clock passed in, so that a 
 """
 
 from service.scheduling.admission import Admission, Ticket
-from service.scheduling.batcher import Batched, Batcher
+from service.scheduling.batcher import Batcher
+from service.scheduling.entry import Batched
 from service.scheduling.service_time import ServiceTime
 from service.scheduling.shared_work import SharedWork
 from service.scheduling.threads import WorkerThreads, yield_to_event_loop

@@ -13,38 +13,11 @@ import time
 from bisect import insort
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextvars import Context
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
 from service.errors import Code, VQAError
+from service.scheduling.entry import Batched, Entry, Item, Result, by_order
 from service.scheduling.urgency import Urgency
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Batched(Generic[Result]):
-    """One item's result; `queue_s` until its batch started, `run_s` of the whole batch, in seconds."""
-
-    result: Result
-    queue_s: float
-    run_s: float
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting(Generic[Item, Result]):
-    item: Item
-    urgency: Urgency
-    number: int
-    since: float
-    future: asyncio.Future[Batched[Result]]
-    taken: bool = False
-
-    @property
-    def order(self) -> tuple[int, float, int]:
-        """The least goes first."""
-        return *self.urgency.order, self.number
 
 
 class Batcher(Generic[Item, Result]):
@@ -74,7 +47,7 @@ class Batcher(Generic[Item, Result]):
         self._runners = runners
         self._now = clock
         self._observe_batch = observe_batch
-        self._queues: dict[Hashable, list[_Waiting[Item, Result]]] = {}
+        self._queues: dict[Hashable, list[Entry[Item, Result]]] = {}
         self._count = 0
         self._raises = Urgency.raises
         self._busy = 0
@@ -115,9 +88,9 @@ class Batcher(Generic[Item, Result]):
         if self._closed:
             raise VQAError(Code.NOT_READY, "The service is not running.", retry_after_s=1)
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
-        entry = _Waiting(item, urgency or Urgency(), self._count, self._now(), future)
+        entry = Entry(item, urgency or Urgency(), self._count, self._now(), future)
         self._count += 1
-        insort(self._queues.setdefault(key, []), entry, key=_order)
+        insort(self._queues.setdefault(key, []), entry, key=by_order)
         self.waiting += 1
         self._start_runner()
         try:
@@ -131,7 +104,7 @@ class Batcher(Generic[Item, Result]):
         self._closed = True
         for queue in list(self._queues.values()):
             for entry in queue:
-                _settle(entry, VQAError(Code.NOT_READY, "The service is shutting down.", retry_after_s=1))
+                entry.settle(VQAError(Code.NOT_READY, "The service is shutting down.", retry_after_s=1))
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -145,7 +118,7 @@ class Batcher(Generic[Item, Result]):
 
     async def _work(self) -> None:
         """Run batches until nothing waits; `_busy` falls in the step that saw nothing, so no item is left."""
-        batch: list[_Waiting[Item, Result]] = []
+        batch: list[Entry[Item, Result]] = []
         try:
             while batch := self._take():
                 started = self._now()
@@ -159,11 +132,11 @@ class Batcher(Generic[Item, Result]):
             self._busy -= 1
             # Something is left only where the runner itself was cancelled or broke.
             for entry in batch:
-                _settle(entry, VQAError(Code.BACKEND_FAILED, "The work was stopped half way."))
+                entry.settle(VQAError(Code.BACKEND_FAILED, "The work was stopped half way."))
             if self.waiting and not self._closed:
                 self._start_runner()
 
-    def _take(self) -> list[_Waiting[Item, Result]]:
+    def _take(self) -> list[Entry[Item, Result]]:
         """The most urgent item with others of its key: what a batch may hold, and no more than this runner's share.
 
         What nobody waits for any more is dropped; what has run out of time is told so. Neither costs anything more.
@@ -171,7 +144,7 @@ class Batcher(Generic[Item, Result]):
         if self._raises != Urgency.raises:
             self._raises = Urgency.raises
             for queue in self._queues.values():
-                queue.sort(key=_order)
+                queue.sort(key=by_order)
         now = self._now()
         while self._queues and not self._closed:
             key = min(self._queues, key=lambda name: self._queues[name][0].order)
@@ -179,7 +152,7 @@ class Batcher(Generic[Item, Result]):
             # Runners that have no batch yet, this one among them, get as much as it does.
             free = max(self.runners - self._running, 1)
             most = min(self.max_batch, -(-len(queue) // free))
-            batch: list[_Waiting[Item, Result]] = []
+            batch: list[Entry[Item, Result]] = []
             seen = 0
             while seen < len(queue) and len(batch) < most:
                 entry = queue[seen]
@@ -188,7 +161,7 @@ class Batcher(Generic[Item, Result]):
                 if entry.urgency.abandoned:
                     continue  # whoever waited is being ended one by one; all at once would keep those who stay
                 if entry.urgency.expires <= now:
-                    _settle(entry, VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
+                    entry.settle(VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn."))
                 elif not entry.future.done():
                     batch.append(entry)
             del queue[:seen]
@@ -199,21 +172,21 @@ class Batcher(Generic[Item, Result]):
                 return batch
         return []
 
-    def _forget(self, key: Hashable, entry: _Waiting[Item, Result]) -> None:
+    def _forget(self, key: Hashable, entry: Entry[Item, Result]) -> None:
         """Let go of an item whose caller has left, its tensors included."""
         self._queues[key].remove(entry)
         if not self._queues[key]:
             del self._queues[key]
         self.waiting -= 1
 
-    async def _run_batch(self, batch: list[_Waiting[Item, Result]], started: float) -> None:
+    async def _run_batch(self, batch: list[Entry[Item, Result]], started: float) -> None:
         try:
             results = await self._run([entry.item for entry in batch])
             if len(results) != len(batch):
                 raise RuntimeError(f"{len(results)} results for {len(batch)} items")
         except Exception as error:  # noqa: BLE001 - whatever a model throws belongs to the callers that wait
             if len(batch) == 1:
-                _settle(batch[0], error)
+                batch[0].settle(error)
                 return
             for entry in batch:
                 if not entry.future.done():
@@ -222,20 +195,6 @@ class Batcher(Generic[Item, Result]):
         run_s = self._now() - started
         for entry, result in zip(batch, results, strict=True):
             if isinstance(result, Exception):
-                _settle(entry, result)
+                entry.settle(result)
             else:
-                _settle(entry, Batched(result, started - entry.since, run_s))
-
-
-def _order(entry: _Waiting[Item, Result]) -> tuple[int, float, int]:
-    return entry.order
-
-
-def _settle(entry: _Waiting[Item, Result], outcome: Batched[Result] | Exception) -> None:
-    """Hand an outcome over, unless the caller has gone: a cancelled future is never set."""
-    if entry.future.done():
-        return
-    if isinstance(outcome, Exception):
-        entry.future.set_exception(outcome)
-    else:
-        entry.future.set_result(outcome)
+                entry.settle(Batched(result, started - entry.since, run_s))

@@ -19,7 +19,7 @@ from service.gateway import Gateway, Picture, Question, Reply
 from service.gateway.cache import MemoryCache
 from service.gateway.question import Caller, Freshness
 from service.scheduling import Batcher, Ticket, Urgency, WorkerThreads
-from service.scheduling.batcher import _Waiting
+from service.scheduling.entry import Entry
 from service.scheduling.shared_work import _Flight
 from service.settings import load_settings
 from service.telemetry.metrics import Metrics
@@ -126,7 +126,7 @@ async def test_every_question_gets_one_outcome_and_nothing_is_left() -> None:
     assert metrics.registry.get_sample_value("vqa_questions_in_flight") == 0
     assert backend.batcher.waiting == 0
     gc.collect()
-    left = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, Ticket | _Waiting | _Flight))
+    left = Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, Ticket | Entry | _Flight))
     assert not left, left
     # And it still works.
     for _ in range(20):
