@@ -42,12 +42,14 @@ class Line:
         self._callbacks.remove(callback)
 
 
-# One request of a client that has gone is ended each so many seconds.
+# Requests of clients that have gone are ended every so many seconds, one at a time; more where thousands wait for it,
+# so that they do not pile up.
 _PAUSE_S = 0.002
+_PILE = 256
 
 
 class Departures:
-    """Ends the requests of clients that have gone, one after the other with a pause between.
+    """Ends the requests of clients that have gone, a few at a time with a pause between.
 
     Ending a request takes a tenth of a millisecond of the event loop; when hundreds leave at once, those who stay
     would wait for all of them. What the leavers asked for is given up at once, by `Caller.leave`.
@@ -60,14 +62,19 @@ class Departures:
         """Call `end` soon."""
         self._leaving.append(end)
         if len(self._leaving) == 1:
-            asyncio.get_running_loop().call_soon(self._end_one)
+            asyncio.get_running_loop().call_soon(self._end_some)
 
-    def _end_one(self) -> None:
-        end = self._leaving[0]
-        end()
-        self._leaving.popleft()
-        if self._leaving:
-            asyncio.get_running_loop().call_later(_PAUSE_S, self._end_one)
+    def _end_some(self) -> None:
+        try:
+            for _ in range(1 + len(self._leaving) // _PILE):
+                try:
+                    self._leaving[0]()
+                finally:
+                    # Afterwards, so that who leaves meanwhile does not begin a second round.
+                    self._leaving.popleft()
+        finally:
+            if self._leaving:
+                asyncio.get_running_loop().call_later(_PAUSE_S, self._end_some)
 
 
 async def until_disconnect(scope: Scope, work: Coroutine[Any, Any, T], caller: Caller, departures: Departures) -> T:

@@ -10,7 +10,7 @@ import logging
 import re
 import uuid
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.api.disconnect import LINE, Line
 from service.api.problems import PROBLEM_TYPE, problem_bytes
@@ -43,6 +43,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         # One for all requests of the connection: of several that were sent in one go each must be told.
         self._line = Line()
+        self._cycles: list[RequestResponseCycle] = []
         self._expect_head()
 
     def on_message_begin(self) -> None:
@@ -54,6 +55,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """The client has gone."""
         self._stop_timer()
         self._line.lose()
+        # Of several requests that were sent in one go uvicorn tells the last one only.
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -82,11 +87,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
+        self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete]
+        self._cycles.append(self.cycle)
 
     def on_message_complete(self) -> None:
         """The body is whole; what comes next is a head."""
         super().on_message_complete()
         self._in_head = True
+        # Reading was stopped if the body came faster than it was taken. Nobody takes more of it now, and a connection
+        # that is not read from does not tell that the client has gone.
+        if not (self.pipeline or self.transport.is_closing()):
+            self.flow.resume_reading()
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so in the same envelope as every other error."""

@@ -75,7 +75,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         """Answer many questions about one picture, which is decoded once: a result or a problem for each, in order."""
         async with _reading(request, reading.read_answers) as incoming:
             if incoming.shared is not None:
-                await gateway.check_options(incoming.shared)
+                await gateway.check_options(incoming.shared, len(incoming.questions))
             caller = incoming.caller
             work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms, caller)
             outcomes = await until_disconnect(request.scope, work, caller, departures)

@@ -88,8 +88,7 @@ class Answering:
             self._admission.check(self._ticket(asked, planned, urgency))
         answered = await self._under_way.run(key, urgency, compute)
         # Whoever came first may spell the same answers otherwise.
-        content = replace(answered.content, posterior=answered.content.posterior.respelled(answer_set))
-        return replace(answered, content=content)
+        return replace(answered, content=answered.content.respelled(answer_set))
 
     async def _compute(self, asked: Asked, planned: Planned, key: CacheKey, urgency: Urgency) -> Answered:
         backend, ticket = planned.plan.backend, self._ticket(asked, planned, urgency)

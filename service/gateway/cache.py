@@ -38,7 +38,7 @@ class CacheKey:
     Attributes:
         tenant: whose question it is; tenants never see each other's entries, "" where there are none.
         picture: SHA-256 of the picture's encoded bytes, hexadecimal.
-        question: the cleaned text.
+        question: the text as `Backend.canonical` gives it.
         answer_set: the answer set's `identity`.
         model, revision: the model that answers.
         preprocessing: version of what turns bytes into the model's input.

@@ -97,13 +97,17 @@ class Gateway:
         if self._draining:
             raise VQAError(Code.DRAINING, "The service is shutting down. Ask another replica.", retry_after_s=1)
 
-    async def check_options(self, question: Question) -> None:
-        """Refuse options that no question could be asked with; the text is not looked at.
+    async def check_options(self, question: Question, questions: int) -> None:
+        """Refuse options that none of so many questions could be asked with; the text is not looked at.
 
         Raises:
             VQAError: as `Router.plan`.
         """
-        await self._planner.check_options(question)
+        try:
+            await self._planner.check_options(question)
+        except VQAError as error:
+            self._tally.error(error.code, questions)
+            raise
 
     def health(self) -> dict[str, Health]:
         """The state of each backend."""

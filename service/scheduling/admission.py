@@ -37,7 +37,7 @@ class Ticket:
         decode_s, inference_s: seconds of the machine that it still needs; set to 0 as they are done.
         latency_s: seconds that its own inference takes from beginning to end.
         task, shed, came, wait_s: the admission's own: what to cancel, why it was sent away, when it came, and the
-            seconds of work that were in front of it.
+            seconds of work that were in front of it, what has overtaken it since included.
     """
 
     urgency: Urgency
@@ -140,7 +140,11 @@ class Admission:
         batch, full = self._make_way(new, wait, late)
         if full:
             self._shed(max(batch, key=lambda t: t.urgency.due), wait)
-        self._shed_the_late(batch, wait)
+        self._shed_the_late(new, batch, wait)
+        for ticket in self._tickets:
+            if new.urgency.order < ticket.urgency.order:
+                # Overtaken: that is no slowness.
+                ticket.wait_s += _work(new, ticket.backend)
 
     def _make_way(self, new: Ticket, wait: float, late: float) -> tuple[list[Ticket], bool]:
         """The batch questions that make way for `new` where they must, and whether one of them must in any case.
@@ -183,7 +187,8 @@ class Admission:
         if ahead == 0.0 and not behind:
             # With nothing in its way a question is tried whatever is believed, or a wrong belief would never end.
             return wait, 0.0
-        late = now + _MARGIN * slowness * wait - new.urgency.due
+        # Of those who share it the most patient decides: the others' haste is no reason to refuse all.
+        late = now + _MARGIN * slowness * wait - new.urgency.expires
         done = ahead + own
         for ticket in sorted(behind, key=lambda t: t.urgency.order):
             done += _work(ticket, new.backend)
@@ -191,14 +196,17 @@ class Admission:
                 late = now + slowness * (done + ticket.latency_s) - ticket.urgency.due
         return wait, max(late, 0.0)
 
-    def _shed_the_late(self, batch: list[Ticket], wait: float) -> None:
-        """Send away the batch questions that cannot keep their deadlines any more."""
-        now, done = self._now(), wait
+    def _shed_the_late(self, new: Ticket, batch: list[Ticket], wait: float) -> None:
+        """Send away the batch questions behind `new` that cannot keep their deadlines any more."""
+        now, done, slowness = self._now(), wait, self.slowness
         for ticket in sorted(batch, key=lambda t: t.urgency.order):
-            done += _work(ticket, ticket.backend)
-            if now + done + ticket.latency_s > ticket.urgency.due and ticket.shed is None:
-                done -= _work(ticket, ticket.backend)
+            if ticket.backend != new.backend or ticket.shed is not None:
+                continue
+            end = done + slowness * _work(ticket, ticket.backend)
+            if now + end + ticket.latency_s > ticket.urgency.expires:
                 self._shed(ticket, wait)
+            else:
+                done = end
 
     def _shed(self, ticket: Ticket, wait: float) -> None:
         ticket.shed = _saturated("Batch questions make way for interactive ones.", wait)

@@ -55,7 +55,7 @@ class Batcher(Generic[Item, Result]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self.waiting = 0
-        """Items that wait for a runner and whose callers are still there."""
+        """Items that wait for a runner, those among them that will be dropped when their turn comes."""
 
     @property
     def running(self) -> int:
@@ -80,6 +80,7 @@ class Batcher(Generic[Item, Result]):
             key: items of one batch share it.
             item: what `run` is given.
             urgency: read when a batch is put together; without one the item goes after those that have a deadline.
+                An item whose urgency was abandoned gets no outcome: whoever abandons it ends the caller.
 
         Raises:
             VQAError: `not_ready` once the batcher is closed, `deadline_exceeded` where the item's turn came too late.
@@ -189,7 +190,7 @@ class Batcher(Generic[Item, Result]):
                 batch[0].settle(error)
                 return
             for entry in batch:
-                if not entry.future.done():
+                if not (entry.future.done() or entry.urgency.abandoned):
                     await self._run_batch([entry], started)
             return
         run_s = self._now() - started

@@ -15,8 +15,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Flight(Generic[T]):
+    """`callers` are in `run`; some of them may have gone already and not have been told."""
+
     task: asyncio.Task[T]
     urgency: Urgency
+    callers: int = 0
 
 
 class SharedWork(Generic[T]):
@@ -30,13 +33,12 @@ class SharedWork(Generic[T]):
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     def __len__(self) -> int:
-        """Computations under way, those that are being given up among them."""
+        """Keys for which a computation is under way."""
         return len(self._flights)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether one for `key` is under way."""
-        flight = self._flights.get(key)
-        return flight is not None and not flight.urgency.abandoned
+        """Whether one for `key` is under way that can be joined."""
+        return self._joinable(key) is not None
 
     async def run(self, key: Hashable, urgency: Urgency, compute: Callable[[Urgency], Coroutine[Any, Any, T]]) -> T:
         """The result for `key`: of the computation under way, else of a new one.
@@ -47,20 +49,26 @@ class SharedWork(Generic[T]):
             compute: starts the computation, given the urgency of all who wait.
 
         Raises:
+            VQAError: `client_closed_request`, nobody waits for this caller's own any more.
             Exception: what the computation raised.
         """
-        flight = self._flights.get(key)
-        if flight is None or flight.urgency.abandoned:
+        if urgency.abandoned:
+            # On its way to being ended, which something in between may have swallowed.
+            raise VQAError(Code.CLIENT_CLOSED_REQUEST, "The client closed the connection before the reply.")
+        flight = self._joinable(key)
+        if flight is None:
             shared = Urgency.shared()
             flight = self._flights[key] = _Flight(asyncio.create_task(compute(shared)), shared)
             flight.task.add_done_callback(lambda _, key=key, flight=flight: self._land(key, flight))  # type: ignore[misc]
         flight.urgency.join(urgency)
+        flight.callers += 1
         try:
             # Waiting on the task itself would carry this caller's cancellation over to it.
             await asyncio.wait((flight.task,))
         finally:
             flight.urgency.leave(urgency)
-            if flight.urgency.abandoned and not flight.task.done():
+            flight.callers -= 1
+            if flight.callers == 0 and not flight.task.done():
                 self._forget(key, flight)
                 flight.task.cancel()
         try:
@@ -75,6 +83,13 @@ class SharedWork(Generic[T]):
             # An exception leads to this frame; from here it would lead back to itself, and keep the picture with it.
             error = None
             del flight
+
+    def _joinable(self, key: Hashable) -> _Flight[T] | None:
+        """One that has not been given up, nor is being cancelled by somebody else."""
+        flight = self._flights.get(key)
+        if flight is None or flight.urgency.abandoned or flight.task.cancelling() or flight.task.done():
+            return None
+        return flight
 
     def _land(self, key: Hashable, flight: _Flight[T]) -> None:
         self._forget(key, flight)

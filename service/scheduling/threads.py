@@ -24,8 +24,8 @@ from service.scheduling.urgency import Urgency
 
 T = TypeVar("T")
 
-# Half the weight of a thread of the usual priority, for three steps or so: enough to give way, too little to starve.
-_NICE = 5
+# Half the weight, for three steps or so: enough to give way, too little to starve.
+_NICE, _NICEST = 5, 19
 
 
 def yield_to_event_loop() -> None:
@@ -37,7 +37,10 @@ def yield_to_event_loop() -> None:
     # Only Linux gives each thread a priority; elsewhere the number could be another process's.
     if sys.platform == "linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            thread = threading.get_native_id()
+            # From what the whole process was started with.
+            niceness = min(os.getpriority(os.PRIO_PROCESS, thread) + _NICE, _NICEST)
+            os.setpriority(os.PRIO_PROCESS, thread, niceness)
 
 
 _Job = Entry[Callable[[], Any], Any]

@@ -55,14 +55,26 @@ class Urgency:
         return nobody
 
     def join(self, other: Urgency) -> None:
-        """`other` waits for this work: it is as urgent as the most urgent of all who do."""
+        """`other` waits for this work: it is as urgent as the most urgent of all who do.
+
+        One that was abandoned before is not counted; if nobody else waits, this work is abandoned too.
+        """
+        other._shared = self
+        if not other.abandoned:
+            self._waiters += 1
+        elif self._waiters == 0:
+            self.abandon()
+        self._take_on(other)
+
+    def _take_on(self, other: Urgency) -> None:
         if self.expires != -math.inf and other.order < self.order:
             Urgency.raises += 1
         self.rank = min(self.rank, other.rank)
         self.due = min(self.due, other.due)
         self.expires = max(self.expires, other.expires)
-        self._waiters += 1
-        other._shared = self
+        if self._shared is not None:
+            # What this work waits for itself is needed as soon, and as long.
+            self._shared._take_on(self)
 
     def abandon(self) -> None:
         """Whoever waited has gone; what was shared with others stays wanted while one of them is there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -85,8 +86,10 @@ def test_a_thousand_identical_questions_are_one_inference() -> None:
             replies = [
                 pool.submit(one, data={"questions": str([body["question"]] * 5).replace("'", '"')}) for _ in range(200)
             ]
+            until = time.monotonic() + 60
             while server.metric("vqa_cache_lookups_total", result="coalesced") < 999:
-                pass
+                assert time.monotonic() < until, "they did not come together"
+                time.sleep(0.05)
             gate.set()
             results = [item["result"]["answer"] for reply in replies for item in reply.result().json()["results"]]
     assert results == ["yes"] * 1000

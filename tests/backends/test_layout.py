@@ -245,8 +245,12 @@ async def test_a_failed_wide_run_opens_the_runners_again() -> None:
     picture = np.zeros((2, 64, 64), dtype=np.float32)
     with pytest.raises(Exception, match="INVALID_ARGUMENT"):
         await classifier.ask(picture, "what is it?", classifier.default_set, Urgency())
-    await asyncio.gather(*(ask(classifier) for _ in range(6)))
-    assert sessions[NARROW].most >= 1
+    await until(lambda: classifier._probe is not None and classifier._probe.done())
+    sessions[NARROW].go_on.clear()
+    asked = [asyncio.ensure_future(ask(classifier)) for _ in range(8)]
+    await until(lambda: sessions[NARROW].running == 2)
+    sessions[NARROW].go_on.set()
+    await asyncio.gather(*asked)
     await classifier.stop()
 
 

@@ -230,3 +230,70 @@ async def test_it_learns_that_everything_takes_longer_than_was_believed() -> Non
     assert await house.come(ticket(due=clock.now + 100, inference_s=1.0))
     assert not await house.come(ticket(due=clock.now + 5, inference_s=1.0)), "two seconds of work take six"
     assert await house.come(ticket(due=clock.now + 20, inference_s=1.0))
+
+
+async def test_those_who_have_gone_take_no_place_and_no_time() -> None:
+    house = House(Admission(2, clock=Clock(0)))
+    gone = [ticket(due=1000, inference_s=5.0), ticket(due=1000, inference_s=5.0)]
+    assert [await house.come(each) for each in gone] == [True, True]
+    assert not await house.come(ticket(due=1000, inference_s=0.1))
+    for each in gone:
+        each.urgency.abandon()
+    assert await house.come(ticket(due=1001, inference_s=0.1)), "the limit counts those who are there"
+    hurried = House(Admission(9, clock=Clock(0)))
+    gone = [ticket(due=9, inference_s=5.0)]
+    assert await hurried.come(gone[0])
+    assert not await hurried.come(ticket(due=9.5, inference_s=4.0))
+    gone[0].urgency.abandon()
+    assert await hurried.come(ticket(due=9.5, inference_s=4.0)), "nothing will be done for who has gone"
+
+
+async def test_a_batch_question_of_another_backend_makes_no_way() -> None:
+    house = House(Admission(100, clock=Clock(0)))
+    generator = ticket(600, 500, priority="batch", backend="generator")
+    classifier = ticket(650, 200, priority="batch")
+    assert await house.come(generator)
+    assert await house.come(classifier)
+    assert await house.come(ticket(10, 0.1))
+    assert house.outcomes == {}
+
+
+@pytest.mark.parametrize("slow", [1.0, 2.0])
+async def test_being_overtaken_is_no_slowness(slow: float) -> None:
+    """One server, the most urgent first; work takes `slow` times what is believed."""
+    rng, clock = random.Random(3), Clock(0)
+    admission = Admission(10_000, clock=clock)
+    waiting: list[tuple[int, float, int, Ticket]] = []
+    permits: dict[Ticket, AbstractContextManager[None]] = {}
+    believed: list[float] = []
+    served: Ticket | None = None
+    free = 0.0
+    arrivals = [(rng.uniform(0, 400), "interactive", 2.0) for _ in range(1400)]
+    arrivals += [(rng.uniform(0, 400), "batch", 60.0) for _ in range(600 if slow == 1.0 else 0)]
+    for number, (moment, priority, patience) in enumerate(sorted(arrivals)):
+        while free <= moment and (served is not None or waiting):
+            if served is not None:
+                clock.now = free
+                permits.pop(served).__exit__(None, None, None)
+                served = None
+            while waiting and served is None:
+                *_, following = heapq.heappop(waiting)
+                if following.shed is None:
+                    served = following
+                    free += slow * following.inference_s
+        clock.now = moment
+        new = ticket(moment + patience, 0.2, priority=priority)
+        permit = admission.permit(new)
+        try:
+            permit.__enter__()
+        except VQAError:
+            continue
+        new.task = None
+        permits[new] = permit
+        if served is None:
+            served, free = new, moment + slow * new.inference_s
+        else:
+            heapq.heappush(waiting, (*new.urgency.order, number, new))
+        believed.append(admission.slowness)
+    late = believed[len(believed) // 2 :]
+    assert slow * 0.8 < sum(late) / len(late) < slow * 1.25

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from service.errors import Code, VQAError
-from service.scheduling import Batched, Batcher
+from service.scheduling import Batched, Batcher, Urgency
+from tests.scheduling.clock import Clock, settle
 
 
 class Steps:
@@ -28,20 +29,6 @@ class Steps:
         if self.bad & set(items):
             raise ValueError("a bad item")
         return [item.upper() for item in items]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-async def settle() -> None:
-    """Let everything that can run now run."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 def submit(batcher: Batcher[str, str], key: object, *items: str) -> list[asyncio.Task[Batched[str]]]:
@@ -275,3 +262,51 @@ async def test_a_batch_runs_in_no_callers_context() -> None:
     variable.set("somebody")
     await batcher.submit(1, "a")
     assert seen == ["nobody"]
+
+
+async def test_what_was_abandoned_is_not_run_and_its_callers_are_ended_by_whoever_abandoned_it() -> None:
+    run = Steps()
+    batcher = Batcher(run, max_batch=8, clock=Clock())
+    [first] = submit(batcher, 1, "first")
+    await settle()
+    gone = [Urgency(), Urgency()]
+    left = [asyncio.ensure_future(batcher.submit(1, f"gone {n}", urgency)) for n, urgency in enumerate(gone)]
+    [stays] = submit(batcher, 1, "stays")
+    await settle()
+    for urgency in gone:
+        urgency.abandon()
+    run.gates[0].set()
+    await first
+    await settle()
+    assert run.batches == [["first"], ["stays"]]
+    assert not any(task.done() for task in left), "hundreds at once would keep those who stay"
+    assert batcher.waiting == 0
+    run.gates[1].set()
+    await stays
+    for task in left:
+        task.cancel()
+    await settle()
+    assert all(task.cancelled() for task in left)
+
+
+async def test_a_failed_batch_is_not_tried_again_for_those_who_have_gone() -> None:
+    run = Steps()
+    run.bad = {"bad"}
+    batcher = Batcher(run, max_batch=8, clock=Clock())
+    [first] = submit(batcher, 1, "first")
+    await settle()
+    leaver = Urgency()
+    left = asyncio.ensure_future(batcher.submit(1, "gone", leaver))
+    [bad] = submit(batcher, 1, "bad")
+    await settle()
+    run.gates[0].set()
+    await first
+    await settle()
+    leaver.abandon()
+    run.gates[1].set()
+    await settle()
+    run.gates[2].set()
+    with pytest.raises(ValueError, match="a bad item"):
+        await bad
+    assert run.batches == [["first"], ["gone", "bad"], ["bad"]]
+    left.cancel()

@@ -71,12 +71,103 @@ async def test_the_last_to_leave_ends_it_and_the_next_begins_anew() -> None:
     # Asked for in the very step in which the others leave: what is being cancelled must not be joined.
     [late] = join(shared, again, 1)
     await settle()
-    assert work.cancelled in (0, 1)
-    work.gate.set()
+    assert work.cancelled == 1
     again.gate.set()
     assert await late == "done"
     await settle()
     assert len(shared) == 0
+
+
+async def test_what_somebody_else_cancels_is_not_joined() -> None:
+    shared: SharedWork[str] = SharedWork()
+    tasks: list[asyncio.Task[str] | None] = []
+
+    async def compute(_: Urgency) -> str:
+        tasks.append(asyncio.current_task())
+        await asyncio.sleep(0 if len(tasks) > 1 else 60)
+        return "done"
+
+    bulk = asyncio.ensure_future(shared.run(1, Urgency(9, "batch"), compute))
+    await settle()
+    tasks[0].cancel()
+    assert 1 not in shared
+    assert await shared.run(1, Urgency(5), compute) == "done"
+    with pytest.raises(VQAError):
+        await bulk
+
+
+async def test_what_was_given_up_is_not_joined_though_its_callers_are_still_there() -> None:
+    shared: SharedWork[str] = SharedWork()
+    given_up, anew, leaver = Work(), Work(), Urgency(9)
+    first = asyncio.ensure_future(shared.run(1, leaver, given_up))
+    await settle()
+    leaver.abandon()
+    assert 1 not in shared
+    anew.gate.set()
+    assert await shared.run(1, Urgency(5), anew) == "done"
+    assert given_up.cancelled == 0, "its caller has not been told yet"
+    first.cancel()
+    await settle()
+    assert given_up.cancelled == 1
+
+
+async def test_those_who_leave_together_wait_until_each_is_told() -> None:
+    shared: SharedWork[str] = SharedWork()
+    work, leavers = Work(), [Urgency(9), Urgency(9), Urgency(9)]
+    tasks = [asyncio.ensure_future(shared.run(1, leaver, work)) for leaver in leavers]
+    await settle()
+    for leaver in leavers:
+        leaver.abandon()
+    tasks[0].cancel()
+    await settle()
+    assert [task.done() for task in tasks] == [True, False, False]
+    assert work.cancelled == 0
+    for task in tasks:
+        task.cancel()
+    await settle()
+    assert work.cancelled == 1
+
+
+async def test_who_has_left_begins_nothing() -> None:
+    shared: SharedWork[str] = SharedWork()
+    work, gone = Work(), Urgency(9)
+    gone.abandon()
+    with pytest.raises(VQAError) as left:
+        await shared.run(1, gone, work)
+    assert left.value.code is Code.CLIENT_CLOSED_REQUEST
+    assert (work.started, len(shared)) == (0, 0)
+
+
+def test_who_was_abandoned_before_joining_is_not_counted() -> None:
+    work, gone, stays = Urgency.shared(), Urgency(9), Urgency(9)
+    gone.abandon()
+    work.join(stays)
+    work.join(gone)
+    assert not work.abandoned
+    work.leave(gone)
+    stays.abandon()
+    assert work.abandoned
+    nobodys = Urgency.shared()
+    nobodys.join(gone)
+    assert nobodys.abandoned
+
+
+async def test_urgency_reaches_what_the_work_itself_waits_for() -> None:
+    answers: SharedWork[str] = SharedWork()
+    pictures: SharedWork[str] = SharedWork()
+    decode = Work()
+
+    async def compute(urgency: Urgency) -> str:
+        return await pictures.run(1, urgency, decode)
+
+    tasks = [asyncio.ensure_future(answers.run(1, Urgency(60, "batch"), compute))]
+    await settle()
+    tasks.append(asyncio.ensure_future(answers.run(1, Urgency(5), compute)))
+    await settle()
+    [urgency] = decode.urgencies
+    assert (urgency.order, urgency.expires) == ((0, 5), 60)
+    decode.gate.set()
+    await asyncio.gather(*tasks)
 
 
 async def test_an_error_is_everybodys() -> None:
