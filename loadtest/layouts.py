@@ -25,7 +25,12 @@ from loadtest.wire import Client, run
 CLIENTS = (1, 2, 4, 8, 16, 32)
 ROUNDS = 3
 SECONDS = 3.0
-DEFAULT_VARIANTS = ("default", "one-thread:VQA_THREADS=1,VQA_DECODE_THREADS=1", "no-batching:VQA_MAX_BATCH_SIZE=1")
+DEFAULT_VARIANTS = (
+    "default",
+    "one-thread:VQA_THREADS=1,VQA_DECODE_THREADS=1",
+    "no-batching:VQA_MAX_BATCH_SIZE=1",
+    "two-workers:VQA_WORKERS=2",
+)
 
 
 def parse_variant(text: str) -> tuple[str, dict[str, object]]:
