@@ -33,6 +33,15 @@ def _remember_label(context: click.Context, _: click.Parameter, label: str | Non
     context.meta[_LABEL] = label
 
 
+def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+    """Before minutes of measuring, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{folder}: {error.strerror}") from None
+    return folder
+
+
 def options(function: F) -> F:
     """The options of every measured command."""
     for option in reversed(
@@ -53,6 +62,7 @@ def options(function: F) -> F:
                 "--results",
                 type=click.Path(file_okay=False, path_type=Path),
                 default=ROOT / RESULTS,
+                callback=_make_folder,
                 help=f"Folder of the results; default {RESULTS}.",
             ),
         )
@@ -104,7 +114,6 @@ def write(
     """
     short = Path(model).name
     command, facts = _command(name), machine.facts()
-    folder.mkdir(parents=True, exist_ok=True)
     label = click.get_current_context().meta.get(_LABEL)
     stem = folder / "-".join(filter(None, (name, label, short)))
     data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}

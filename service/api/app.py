@@ -33,6 +33,7 @@ def create_app(
     metrics: Metrics,
     *,
     on_start_failed: Callable[[], None] = lambda: None,
+    ready_first: bool = False,
 ) -> FastAPI:
     """The ASGI application. It listens at once; the gateway starts in the background and `/readyz` says when.
 
@@ -41,16 +42,21 @@ def create_app(
         settings: limits of what a request may hold.
         metrics: where requests are counted.
         on_start_failed: called when no backend came up.
+        ready_first: listen once the gateway has started, and not at once; for a worker beside others, who answer
+            meanwhile.
     """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        start = asyncio.create_task(_start(gateway, on_start_failed))
         tasks = {
             asyncio.create_task(watch_loop_lag(metrics.loop_lag_seconds.observe)),
             asyncio.create_task(keep_fresh(metrics)),
-            asyncio.create_task(_start(gateway, on_start_failed)),
+            start,
         }
         try:
+            if ready_first:
+                await asyncio.wait((start,))
             yield
         finally:
             for task in tasks:

@@ -55,9 +55,9 @@ def serve(gateway: Gateway, settings: Settings, metrics: Metrics) -> bool:
     return not server.failed
 
 
-def make_server(gateway: Gateway, settings: Settings, metrics: Metrics) -> Server:
-    """The server of one process, not started yet."""
-    app = create_app(gateway, settings, metrics, on_start_failed=lambda: server.fail())
+def make_server(gateway: Gateway, settings: Settings, metrics: Metrics, *, ready_first: bool = False) -> Server:
+    """The server of one process, not started yet; `ready_first` as `create_app` has it."""
+    app = create_app(gateway, settings, metrics, on_start_failed=lambda: server.fail(), ready_first=ready_first)
     config = uvicorn.Config(
         app,
         backlog=BACKLOG,

@@ -89,8 +89,11 @@ def _metrics_folder(wanted: Path | None) -> Iterator[Path]:
 class _Worker(Process):
     """One process. Made in the parent and pickled into the child, which runs `target`."""
 
-    def __init__(self, config: uvicorn.Config, listener: socket.socket, settings: Settings) -> None:
+    def __init__(
+        self, config: uvicorn.Config, listener: socket.socket, settings: Settings, *, replacement: bool
+    ) -> None:
         self._settings = settings
+        self._replacement = replacement
         self._gateway: Gateway | None = None
         self._asked: float | None = None
         self.was_ready = False
@@ -109,7 +112,9 @@ class _Worker(Process):
             log.error("%s", error)
             sys.exit(STARTUP_FAILURE)
         threading.Thread(target=self.always_pong, daemon=True).start()
-        server = make_server(self._gateway, settings, metrics)
+        # The first ones listen at once, as a single process does. Whoever takes a place lets the others answer until it
+        # is ready: it would refuse, and who is quickest to reply gets the most.
+        server = make_server(self._gateway, settings, metrics, ready_first=self._replacement)
         server.run(sockets)
         if server.failed:
             sys.exit(STARTUP_FAILURE)
@@ -151,8 +156,8 @@ class _Supervisor(Multiprocess):
         self._stillborn = 0
         self.failed = False
 
-    def _start(self) -> _Worker:
-        worker = _Worker(self.config, self._listener, self._settings)
+    def _start(self, *, replacement: bool = False) -> _Worker:
+        worker = _Worker(self.config, self._listener, self._settings, replacement=replacement)
         worker.start()
         return worker
 
@@ -180,7 +185,7 @@ class _Supervisor(Multiprocess):
                 self.failed = True
                 self.should_exit.set()
                 return
-            self.processes[index] = new = self._start()
+            self.processes[index] = new = self._start(replacement=True)
             log.warning("worker %s %s; worker %s takes its place", worker.pid, how, new.pid)
 
     def terminate_all(self) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.support.backends import ScriptedBackend
+from tests.support.cases import cases
 from tests.support.pictures import drawn_circle
 from tests.support.serving import Running, serving
 
@@ -51,6 +52,26 @@ def test_top_k_risk_and_spelling_stay_each_callers_own(running: Running) -> None
     assert second["answer"].lower() == first["answer"].lower()
     assert second["answer"] in ("CIRCLE", "Triangle", "unanswerable")
     assert not ask(running, question, choices="circle, rectangle").json()["cached"]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("same_bytes_150x30.png", "same_bytes_30x150.png"),
+        ("shared_prefix_blue_tail.png", "shared_prefix_red_tail.png"),
+    ],
+)
+def test_pictures_that_look_alike_to_a_lazy_key_are_two_pictures(running: Running, pair: tuple[str, str]) -> None:
+    """VLLM-03: equal pixel buffers in another shape, and files that begin with the same 8 KiB."""
+    pictures = {case.name: case for case in cases("image") if case.case == "VLLM-03"}
+    replies = [ask(running, picture=pictures[name].data).json() for name in pair]
+    assert [reply["cached"] for reply in replies] == [False, False]
+    for name, reply in zip(pair, replies, strict=True):
+        assert [reply["image"]["width"], reply["image"]["height"]] == pictures[name].expected["decoded_size"]
+        again = ask(running, picture=pictures[name].data).json()
+        assert again["cached"]
+        assert again["image"] == reply["image"]
+        assert again["candidates"] == reply["candidates"]
 
 
 def test_other_pictures_and_questions_are_other_answers(running: Running) -> None:

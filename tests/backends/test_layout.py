@@ -219,6 +219,19 @@ async def test_one_question_alone_goes_wide_and_many_go_narrow_at_once() -> None
     await classifier.stop()
 
 
+async def test_what_a_question_costs_is_learnt_from_all_threads_at_work() -> None:
+    classifier = await with_both()
+    before = classifier.pace
+    for _ in range(5):
+        await ask(classifier)
+    alone = classifier.pace
+    assert alone.cost_s == before.cost_s, "one question alone shares the machine with nobody"
+    assert alone.latency_s != before.latency_s
+    await asyncio.gather(*(ask(classifier) for _ in range(24)))
+    assert classifier.pace.cost_s != alone.cost_s
+    await classifier.stop()
+
+
 async def test_what_comes_during_a_wide_run_waits_and_then_shares_the_threads() -> None:
     classifier = await with_both()
     sessions = watch(classifier)

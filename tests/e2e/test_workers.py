@@ -220,3 +220,22 @@ def fails(*flags: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run([VQA, "serve", "--port", "0", *flags], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stderr
     return done
+
+
+def test_a_worker_that_takes_anothers_place_refuses_nothing_while_it_starts() -> None:
+    with two_workers() as served, ThreadPoolExecutor(2) as pool:
+        statuses: list[int] = []
+
+        def keep_asking() -> None:
+            while served.logged("ready") < 3:
+                try:
+                    statuses.append(ask(served))
+                except httpx.TransportError:
+                    continue  # it was with the one that died
+
+        asking = [pool.submit(keep_asking) for _ in range(2)]
+        poll(lambda: len(statuses) > 5, served)
+        workers(served)[0].kill()
+        for each in asking:
+            each.result(60)
+        assert set(statuses) == {200}

@@ -109,3 +109,25 @@ async def test_nothing_is_done_for_who_left_before_the_work_began(when: str) -> 
     await asyncio.sleep(0.1)
     assert (len(backend.prepared), backend.asked) == (0, [])
     await gateway.stop()
+
+
+async def test_what_has_been_decoded_or_is_being_decoded_anyway_is_counted_once() -> None:
+    threads, gate = WorkerThreads(1), threading.Event()
+    backend = ScriptedBackend(sleep_s=0.2)
+    gateway, _ = await gateway_of(backend, threads)
+    tickets = gateway._answering._admission._tickets
+    busy = asyncio.ensure_future(threads.run(lambda: gate.wait(10)))
+    await until(lambda: threads.running == 1)
+    asked = [asyncio.ensure_future(gateway.answer(PICTURE, Question("one?")))]
+    await until(lambda: len(tickets) == 1)
+    asked.append(asyncio.ensure_future(gateway.answer(PICTURE, Question("another?"))))
+    await until(lambda: len(tickets) == 2)
+    first, second = tickets
+    assert (first.decode_s > 0, second.decode_s) == (True, 0), "the same picture is decoded once"
+    gate.set()
+    await until(lambda: len(backend.asked) == 2)
+    assert (first.decode_s, second.decode_s) == (0, 0), "decoding is behind them"
+    assert first.inference_s == second.inference_s == backend.pace.cost_s
+    assert [await fate(task) for task in asked] == ["yes", "yes"]
+    await busy
+    await gateway.stop()

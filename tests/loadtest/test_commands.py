@@ -22,10 +22,11 @@ def quick(name: str, folder: Path, *flags: str) -> dict[str, Any]:
     command = importlib.import_module(f"loadtest.{name}").main
     result = CliRunner().invoke(command, ["--quick", "--results", str(folder), *flags], catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    text = (folder / f"{name}-vilt-shapes.md").read_text()
+    [label] = [f"-{flags[i + 1]}" for i, flag in enumerate(flags) if flag == "--label"] or [""]
+    text = (folder / f"{name}{label}-vilt-shapes.md").read_text()
     assert "say nothing" in text
     assert "onnxruntime" in text
-    data = json.loads((folder / f"{name}-vilt-shapes.json").read_text())
+    data = json.loads((folder / f"{name}{label}-vilt-shapes.json").read_text())
     assert data["quick"] is True
     assert data["rows"]
     assert {"cores", "python", "onnxruntime", "cores_used_by_others"} <= data["machine"].keys()
@@ -33,10 +34,18 @@ def quick(name: str, folder: Path, *flags: str) -> dict[str, Any]:
 
 
 def test_leavers(tmp_path: Path) -> None:
-    data = quick("leavers", tmp_path)
+    data = quick("leavers", tmp_path, "--label", "beside")
     assert data["summary"]["after_all_answered"] is True
     assert data["summary"]["ratio_median"] > 0
     assert 0 < data["summary"]["idle_median_ms"] < 10_000
+
+
+def test_a_folder_that_cannot_be_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    command = importlib.import_module("loadtest.leavers").main
+    result = CliRunner().invoke(command, ["--results", str(tmp_path / "file" / "below")])
+    assert result.exit_code == 2
+    assert "--results" in result.output
 
 
 def test_overload(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ async def test_batch_makes_way_when_the_house_is_full() -> None:
     assert house.outcomes[later].retry_after_s >= 1
     assert soon not in house.outcomes
     assert shed == [1]
+    assert [task.cancelling() for task in house.tasks.values()] == [0] * len(house.tasks), "no cancellation is left"
 
 
 async def test_batch_that_cannot_keep_its_deadline_any_more_is_told_at_once() -> None:
