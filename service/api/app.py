@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from service.api.middleware import RequestMiddleware
 from service.api.openapi import install_openapi
 from service.api.problems import NobodyThere, ProblemResponse
-from service.api.routes import make_router
+from service.api.routes import make_router, straight
 from service.errors import Code, VQAError
 from service.gateway import Gateway
 from service.settings import Settings
@@ -69,7 +69,7 @@ def create_app(
         title="VQA service", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False, openapi_url=None
     )
     # Not `include_router`: it puts a layer in front of each request, for prefixes and dependencies that nobody has.
-    app.router.routes.extend(make_router(gateway, settings, metrics).routes)
+    app.router.routes.extend(straight(make_router(gateway, settings, metrics)))
     app.add_middleware(RequestMiddleware, metrics=metrics)
     install_openapi(app)
 

@@ -2,7 +2,8 @@
 
 Decoders let go of the interpreter lock while they work, so threads are enough, and pixels are handed over without a
 copy. A thread that has done its job takes the next one by itself: a busy event loop, which under load comes round only
-after several milliseconds, would leave it idle in between.
+after several milliseconds, would leave it idle in between. But no thread runs far ahead of an event loop that does not
+keep up, which would only take more of the interpreter from it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ def yield_to_event_loop() -> None:
             os.setpriority(os.PRIO_PROCESS, thread, niceness)
 
 
+# So many results more than there are threads may wait for the event loop; then the threads wait for it.
+_AHEAD = 1
+
 _Job = Entry[Callable[[], Any], Any]
 
 
@@ -72,6 +76,7 @@ class WorkerThreads:
         self._count = 0
         self._busy = 0
         self._running = 0
+        self._uncollected = 0
         self._closed = False
 
     @property
@@ -104,10 +109,7 @@ class WorkerThreads:
             self._count += 1
             job = _Job(function, urgency or Urgency(), self._count, self._now(), future)
             insort(self._waiting, job, key=by_order)
-            begin = self._busy < self.threads
-            self._busy += begin
-        if begin:
-            self._executor.submit(self._work, asyncio.get_running_loop())
+        self._begin()
         try:
             return await future
         finally:
@@ -126,6 +128,14 @@ class WorkerThreads:
             job.settle(_not_ready("The service is shutting down."))
         await asyncio.to_thread(self._executor.shutdown)
 
+    def _begin(self) -> None:
+        """One thread more, if there is work for it."""
+        with self._lock:
+            begin = bool(self._waiting) and self._busy < self.threads and self._may_go_on()
+            self._busy += begin
+        if begin:
+            self._executor.submit(self._work, asyncio.get_running_loop())
+
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread: jobs, one after the other, until none waits."""
         while (job := self._take(loop)) is not None:
@@ -135,6 +145,8 @@ class WorkerThreads:
                 outcome = Batched(job.item(), began - job.since, self._now() - began)
             except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the caller that waits
                 outcome = error
+            with self._lock:
+                self._uncollected += 1
             loop.call_soon_threadsafe(self._end, job, outcome)
             # Neither the job nor what came of it is held while this thread waits for another.
             del job, outcome
@@ -146,7 +158,7 @@ class WorkerThreads:
                 self._raises = Urgency.raises
                 self._waiting.sort(key=by_order)
             now = self._now()
-            while self._waiting:
+            while self._waiting and self._may_go_on():
                 job = self._waiting.pop(0)
                 job.taken = True
                 if job.urgency.abandoned:
@@ -160,10 +172,15 @@ class WorkerThreads:
             self._busy -= 1
             return None
 
+    def _may_go_on(self) -> bool:
+        return self._uncollected < self.threads + _AHEAD
+
     def _end(self, job: _Job, outcome: Batched[Any] | BaseException) -> None:
         with self._lock:
             self._running -= 1
+            self._uncollected -= 1
         job.settle(outcome)
+        self._begin()
 
 
 def _not_ready(why: str) -> VQAError:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -23,6 +25,14 @@ async def until(condition: object, seconds: float = 2.0) -> None:
             return
         await asyncio.sleep(0.005)
     raise AssertionError("it did not come true")
+
+
+def hold_the_event_loop(condition: Callable[[], bool]) -> None:
+    """Until the condition is true, and a while longer, the event loop does not come round."""
+    until_then = time.monotonic() + 5
+    while not condition() and time.monotonic() < until_then:
+        time.sleep(0.01)
+    time.sleep(0.1)
 
 
 async def test_results_and_errors_come_back() -> None:
@@ -71,6 +81,18 @@ async def test_a_job_whose_waiter_left_before_its_start_never_runs() -> None:
     await first
     await asyncio.gather(*waiting, return_exceptions=True)
     assert ran == [0, 3]
+    assert (pool.queued, pool.running) == (0, 0)
+    await pool.close()
+
+
+async def test_threads_run_ahead_of_the_event_loop_but_not_far() -> None:
+    pool, done = WorkerThreads(2), []
+    jobs = [asyncio.create_task(pool.run(partial(done.append, number))) for number in range(20)]
+    await asyncio.sleep(0)
+    hold_the_event_loop(lambda: len(done) >= 3)
+    assert 3 <= len(done) <= 4, "one more than there are threads, and what the other had begun"
+    await asyncio.gather(*jobs)
+    assert sorted(done) == list(range(20))
     assert (pool.queued, pool.running) == (0, 0)
     await pool.close()
 
