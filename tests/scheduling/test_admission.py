@@ -298,3 +298,13 @@ async def test_being_overtaken_is_no_slowness(slow: float) -> None:
         believed.append(admission.slowness)
     late = believed[len(believed) // 2 :]
     assert slow * 0.8 < sum(late) / len(late) < slow * 1.25
+
+
+async def test_of_those_who_share_work_the_most_patient_decides() -> None:
+    house = House(Admission(100, clock=Clock(0)))
+    assert await house.come(ticket(due=0.1, inference_s=0.1))
+    assert not await house.come(ticket(due=0.2, inference_s=0.3))
+    both = Urgency.shared()
+    both.join(Urgency(0.2))
+    both.join(Urgency(60))
+    assert await house.come(Ticket(both, "classifier", 0, 0.3, 0.0)), "one of them can still be answered"
