@@ -230,17 +230,14 @@ class TieredCache:
         self._pending: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    def get_now(self, key: CacheKey, answer_set: AnswerSet) -> Cached | None:
-        """What the memory has."""
-        return self._memory.get_now(key, answer_set)
-
     async def get(self, key: CacheKey, answer_set: AnswerSet) -> Cached | None:
         """The entry from the nearest level that has it."""
-        found = self._memory.get_now(key, answer_set)
-        if found is None:
-            found = await self._shared.get(key, answer_set)
-            if found is not None:
-                self._memory.put_now(key, found)
+        if (found := self._memory.get_now(key, answer_set)) is not None:
+            return found
+        if (found := await self._shared.get(key, answer_set)) is None:
+            # It may have been computed here meanwhile.
+            return self._memory.get_now(key, answer_set)
+        self._memory.put_now(key, found)
         return found
 
     async def put(self, key: CacheKey, cached: Cached) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from service.scheduling.urgency import Urgency
@@ -59,6 +60,5 @@ class Entry(Generic[Item, Result]):
             self.future.set_result(outcome)
 
 
-def by_order(entry: Entry[Item, Result]) -> tuple[int, float, int]:
-    """The key that queues are sorted by."""
-    return entry.order
+# The key that queues are sorted by.
+by_order = attrgetter("order")

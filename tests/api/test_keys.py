@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +12,8 @@ from starlette.datastructures import Headers
 
 from service.api.keys import ApiKeys
 from service.errors import Code, SettingsError, VQAError
-from service.telemetry.logs import configure_logging
 from tests.support.backends import ScriptedBackend
+from tests.support.logs import json_log
 from tests.support.pictures import drawn_circle
 from tests.support.serving import Running, serving
 
@@ -166,20 +164,10 @@ def test_the_body_is_not_waited_for(locked: Running) -> None:
 
 
 def test_no_key_reaches_a_log(path: Path) -> None:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    configure_logging("debug", "json")
-    stream = io.StringIO()
-    root.handlers[0].setStream(stream)
-    root.handlers[0].addFilter(lambda record: not record.name.startswith(("httpx", "httpcore")))
-    try:
-        with serving({"classifier": ScriptedBackend()}, api_keys=path) as running:
-            ask(running, authorization=f"Bearer {ACME}")
-            ask(running, authorization=f"Bearer {WRONG}")
-            ask(running, x_api_key=WRONG)
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
+    with json_log() as stream, serving({"classifier": ScriptedBackend()}, api_keys=path) as running:
+        ask(running, authorization=f"Bearer {ACME}")
+        ask(running, authorization=f"Bearer {WRONG}")
+        ask(running, x_api_key=WRONG)
     text = stream.getvalue()
     assert [json.loads(line).get("code") for line in text.splitlines()].count("unauthorized") == 2
     for key in (ACME, WRONG):

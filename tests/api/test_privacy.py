@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from service.telemetry.logs import MAX_RECORD_CHARS, configure_logging
+from service.telemetry.logs import MAX_RECORD_CHARS
 from tests.support.cases import CASES, cases
+from tests.support.logs import json_log
 from tests.support.pictures import encoded
 from tests.support.serving import serving
 
@@ -76,17 +76,9 @@ def test_no_picture_byte_touches_a_disk() -> None:
 
 @pytest.fixture
 def logged() -> Iterator[io.StringIO]:
-    """All records of the service, as JSON lines, as `vqa serve --log-format json` writes them."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    configure_logging("debug", "json")
-    stream = io.StringIO()
-    root.handlers[0].setStream(stream)
-    # The test's own HTTP client logs in this process too.
-    root.handlers[0].addFilter(lambda record: not record.name.startswith(("httpx", "httpcore")))
-    yield stream
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    """All records of the service, as JSON lines."""
+    with json_log() as stream:
+        yield stream
 
 
 def test_no_question_or_picture_reaches_a_log(logged: io.StringIO) -> None:

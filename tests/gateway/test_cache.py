@@ -197,14 +197,26 @@ class Level:
         self.closed = True
 
 
+async def test_what_is_computed_during_a_look_up_is_found() -> None:
+    memory = MemoryCache(100_000)
+
+    class Slow(Level):
+        async def get(self, key: CacheKey, answer_set: AnswerSet) -> Cached | None:
+            found = await super().get(key, answer_set)
+            memory.put_now(key, entry())
+            return found
+
+    assert await TieredCache(memory, Slow()).get(KEY, VOCABULARY.default_set) is not None
+
+
 async def test_memory_comes_first_and_learns_from_the_shared_level() -> None:
     level, memory = Level(), MemoryCache(100_000)
     cache = TieredCache(memory, level)
     default = VOCABULARY.default_set
     level.kept[KEY] = entry()
-    assert cache.get_now(KEY, default) is None
+    assert memory.get_now(KEY, default) is None
     assert await cache.get(KEY, default) is not None
-    assert cache.get_now(KEY, default) is not None
+    assert memory.get_now(KEY, default) is not None
     assert await cache.get(KEY, default) is not None
     assert level.gets == 1
     assert await cache.get(key(1), default) is None
@@ -217,7 +229,7 @@ async def test_nobody_waits_for_a_put_and_close_does() -> None:
     for i in range(4):
         async with asyncio.timeout(1):
             await cache.put(key(i), entry())
-        assert cache.get_now(key(i), VOCABULARY.default_set)
+        assert await cache.get(key(i), VOCABULARY.default_set), "in memory it is there"
     closing = asyncio.create_task(cache.close())
     await asyncio.sleep(0.01)
     assert not closing.done()
