@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,7 +15,7 @@ from service.api.json_body import parse_json_object
 from service.api.picture_field import take_picture
 from service.api.schema import AnswerBody, AnswersBody, QuestionItem
 from service.errors import Code, VQAError
-from service.gateway import Caller, Picture, Question
+from service.gateway import Picture, Question
 from service.gateway.question import DEFAULT_TOP_K
 from service.settings import Priority, Settings
 
@@ -36,14 +36,12 @@ class Incoming:
         questions: one that was refused already keeps its place as its error.
         timeout_ms: the caller's deadline.
         shared: options given once for all questions; None where there are none.
-        caller: who asks; told apart once the request has been let in.
     """
 
     picture: Picture
     questions: list[Question | VQAError]
     timeout_ms: int | None
     shared: Question | None = None
-    caller: Caller = field(default_factory=Caller)
 
 
 async def read_answer(request: Request, hold: BodyHold, settings: Settings) -> Incoming:

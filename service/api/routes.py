@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from inspect import signature
@@ -47,14 +46,14 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
     budget = BodyBudget(settings.max_buffered_bytes, metrics.buffered_bytes.set)
 
     @asynccontextmanager
-    async def _reading(request: Request, read: Reader) -> AsyncIterator[Incoming]:
-        """A request as it was read; its bytes count against the budget until the block ends."""
+    async def _reading(request: Request, read: Reader) -> AsyncIterator[tuple[Incoming, Caller]]:
+        """A request as it was read, and who asks; its bytes count against the budget until the block ends."""
         gateway.check_accepting()
         tenant = keys.tenant_of(request.headers)
         with budget.hold() as hold:
             with metrics.stage_seconds.labels("read").time():
                 incoming = await read(request, hold, settings)
-            yield dataclasses.replace(incoming, caller=Caller(tenant, freshness(request.headers)))
+            yield incoming, Caller(tenant, freshness(request.headers))
 
     @router.post("/answer", **documented("answer"))
     async def answer(request: Request) -> Response:
@@ -66,9 +65,8 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         With `Cache-Control: no-cache` the model itself is asked, with `no-store` nothing is kept either. A server that
         knows keys wants one, as `Authorization: Bearer KEY` or `X-API-Key: KEY`.
         """
-        async with _reading(request, reading.read_answer) as incoming:
+        async with _reading(request, reading.read_answer) as (incoming, caller):
             [question] = incoming.questions
-            caller = incoming.caller
             work = gateway.answer(incoming.picture, question, incoming.timeout_ms, caller)
             reply = await until_disconnect(request.scope, work, caller, departures)
         return _json(answer_reply(reply, request_id.get()))
@@ -76,10 +74,9 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
     @router.post("/answers", **documented("answers"))
     async def answers(request: Request) -> Response:
         """Answer many questions about one picture, which is decoded once: a result or a problem for each, in order."""
-        async with _reading(request, reading.read_answers) as incoming:
+        async with _reading(request, reading.read_answers) as (incoming, caller):
             if incoming.shared is not None:
                 await gateway.check_options(incoming.shared, len(incoming.questions))
-            caller = incoming.caller
             work = gateway.answer_all(incoming.picture, incoming.questions, incoming.timeout_ms, caller)
             outcomes = await until_disconnect(request.scope, work, caller, departures)
         for outcome in outcomes:
