@@ -15,7 +15,7 @@ MODEL ?= vilt-shapes
 .PHONY: install install-dev install-export serve test test-fast lint format fuzz easy-vqa loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
-install: $(VENV)/.core-$(ORT)
+install: $(VENV)/.eval-$(ORT)
 install-dev: $(VENV)/.dev-$(ORT)
 install-export: $(EXPORT_VENV)/.installed
 
@@ -37,12 +37,16 @@ system-test:
 $(VENV)/.core-$(ORT): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	@if ls $(VENV)/.core-* >/dev/null 2>&1; then \
-	  $(VENV)/bin/python -m pip uninstall --quiet --yes onnxruntime onnxruntime-gpu; rm -f $(VENV)/.core-* $(VENV)/.dev-*; fi
+	  $(VENV)/bin/python -m pip uninstall --quiet --yes onnxruntime onnxruntime-gpu; rm -f $(VENV)/.core-* $(VENV)/.eval-* $(VENV)/.dev-*; fi
 	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT)]'
 	@touch $@
 
+$(VENV)/.eval-$(ORT): $(VENV)/.core-$(ORT)
+	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT),eval]'
+	@touch $@
+
 $(VENV)/.dev-$(ORT): $(VENV)/.core-$(ORT)
-	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT),dev]'
+	$(VENV)/bin/python $(PIP) --constraint constraints.txt --editable '.[$(ORT),eval,dev]'
 	@touch $@
 
 $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
@@ -50,7 +54,8 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 	$(EXPORT_VENV)/bin/python $(PIP) --requirement models/constraints.txt
 	@touch $@
 
-serve: install
+# The core alone: serving needs none of what evaluations need.
+serve: $(VENV)/.core-$(ORT)
 	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier $(MODEL)
 
 test: install-dev install-export system-test

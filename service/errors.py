@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from http import HTTPStatus
+from pathlib import Path
 from typing import NamedTuple, Self
 
 
@@ -174,3 +175,19 @@ class ImageError(VQAError):
 
 class SettingsError(ValueError):
     """A setting has a value that cannot be used; the message names the setting."""
+
+
+class DataError(ValueError):
+    """A data file cannot be used.
+
+    Args:
+        path: the file.
+        what: what is wrong and, where that is not plain, what to do.
+        place: where in the file: `line 3`, `line 3, column 7`, `[41].answer`.
+    """
+
+    def __init__(self, path: Path | str, what: str, place: str | None = None) -> None:
+        super().__init__(f"{path}: {place}: {what}" if place else f"{path}: {what}")
+        self.path = str(path)
+        self.what = what
+        self.place = place
