@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from service.scoring.scores import QuestionId
@@ -16,6 +17,7 @@ class Example:
         image: the picture's file.
         answers: what each annotator said; one where the data set has one right answer.
         answer_type, question_type: the data set's own types; None where it has none.
+        extra: what else the data set says of the question, as texts, to select by.
     """
 
     question_id: QuestionId
@@ -24,6 +26,7 @@ class Example:
     answers: tuple[str, ...]
     answer_type: str | None = None
     question_type: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

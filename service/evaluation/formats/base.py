@@ -1,0 +1,161 @@
+"""What every format has: where its files lie, how its pictures are named, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from service.errors import DataError
+from service.evaluation.records import Example, Prediction
+from service.scoring.scores import QuestionId
+
+Pairs = Iterable[tuple[Example, Prediction]]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a data set lies.
+
+    Attributes:
+        questions, annotations: its files; where a format has one file, either.
+        images: the folder of its pictures; None takes `images` beside the file where there is one, else its folder.
+        image_name: a picture's name, with fields in braces; None takes the format's own.
+    """
+
+    questions: Path | None = None
+    annotations: Path | None = None
+    images: Path | None = None
+    image_name: str | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files by what they are."""
+        named = {"questions": self.questions, "annotations": self.annotations}
+        return {name: path for name, path in named.items() if path is not None}
+
+    def only_file(self) -> Path:
+        """The file of a format that has one.
+
+        Raises:
+            DataError: none is given, or two are.
+        """
+        files = set(self.files.values())
+        if len(files) != 1:
+            what = "one file holds this data set; give it with --annotations"
+            raise DataError(", ".join(map(str, sorted(files))) or "no file", what)
+        return files.pop()
+
+    def folder(self, file: Path) -> Path:
+        """The folder of the pictures."""
+        beside = file.parent / "images"
+        return self.images or (beside if beside.is_dir() else file.parent)
+
+    def at(self, file: Path) -> Sources:
+        """The same with another only file."""
+        return replace(self, questions=None, annotations=file)
+
+
+class Format(Protocol):
+    """How a data set is read and its results are written."""
+
+    def load(self, sources: Sources) -> list[Example]:
+        """Its questions, in the order of the annotations.
+
+        Raises:
+            DataError: a file is missing or broken, or a question is there twice.
+        """
+
+    def results(self, pairs: Pairs) -> bytes:
+        """The answers in the results format; "" where there is none."""
+
+    def answerability(self, pairs: Pairs) -> bytes | None:
+        """The results of the answerability task; None where the data set has no such task."""
+
+    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
+        """Write the part of the files that is about these examples into a folder, and say where it lies."""
+
+    def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
+        """The accuracy of each question, 0 to 1, from what the evaluator says of single questions."""
+
+
+class PlainFormat:
+    """What most formats do alike."""
+
+    def answerability(self, pairs: Pairs) -> bytes | None:  # noqa: ARG002 - the protocol's
+        """No such task."""
+        return None
+
+    def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
+        """By the question's id; what the evaluator leaves out is right where it is the answer word for word."""
+        return {
+            example.question_id: per_question[example.question_id]
+            if example.question_id in per_question
+            else float(prediction.answer is not None and prediction.answer in example.answers)
+            for example, prediction in pairs
+        }
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as a JSON file; ASCII, so that any text can be written."""
+    return json.dumps(value).encode() + b"\n"
+
+
+def json_lines(rows: Iterable[Any]) -> bytes:
+    """Values as JSON Lines."""
+    return b"".join(json_bytes(row) for row in rows)
+
+
+def said(prediction: Prediction) -> str:
+    """The answer as results files hold it: "" where the service abstained or failed."""
+    return prediction.answer or ""
+
+
+def extra_texts(row: Mapping[str, Any], *known: str) -> dict[str, str]:
+    """What a row says beside what is known of it, as texts to select by; lists and objects are left out."""
+    return {
+        name: json.dumps(value) if isinstance(value, bool) else str(value)
+        for name, value in row.items()
+        if name not in known and isinstance(value, str | int | float)
+    }
+
+
+def picture_name(path: Path, place: str, template: str, fields: Mapping[str, Any]) -> str:
+    """A picture's name by a template such as `COCO_val2014_{image_id:012d}.jpg`.
+
+    Raises:
+        DataError: the template asks for what the row does not have.
+    """
+    try:
+        return template.format_map(fields)
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        what = f"its picture cannot be named by {template!r} ({type(error).__name__}: {error}); see --image-name"
+        raise DataError(path, what, place) from error
+
+
+def text_at(path: Path, place: str, row: Any, name: str) -> str:
+    """The text under a key.
+
+    Raises:
+        DataError: the row is no object, or there is no text.
+    """
+    if not isinstance(row, dict):
+        raise DataError(path, "it must be an object", place)
+    if not isinstance(row.get(name), str):
+        raise DataError(path, "it must be a text" if name in row else "it is missing", f"{place}.{name}")
+    return str(row[name])
+
+
+def check_distinct(path: Path, ids: Iterable[tuple[str, QuestionId]]) -> None:
+    """Refuse a question id that is there twice.
+
+    Raises:
+        DataError: with both places.
+    """
+    seen: dict[QuestionId, str] = {}
+    for place, question_id in ids:
+        if question_id in seen:
+            raise DataError(path, f"question {question_id!r} is there twice, also at {seen[question_id]}", place)
+        seen[question_id] = place

@@ -1,0 +1,69 @@
+"""VizWiz: one array of {"image", "question", "answers", "answer_type", "answerable"}; a picture has one question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from service.errors import DataError
+from service.evaluation.formats.base import (
+    Pairs,
+    PlainFormat,
+    Sources,
+    extra_texts,
+    json_bytes,
+    picture_name,
+    said,
+    text_at,
+)
+from service.evaluation.records import Example
+from service.scoring.files import write_whole
+from service.scoring.vqa_format import read_image_rows
+
+_KNOWN: Final = ("image", "question", "answer_type")
+
+
+class VizWizFormat(PlainFormat):
+    """A question is known by its picture's name."""
+
+    def load(self, sources: Sources) -> list[Example]:
+        """As `Format.load`."""
+        path = sources.only_file()
+        folder = sources.folder(path)
+        examples = []
+        for index, row in enumerate(read_image_rows(path).rows):
+            place = f"[{index}]"
+            image = text_at(path, place, row, "image")
+            try:
+                answers = tuple(str(answer["answer"]) for answer in row["answers"])
+            except (KeyError, TypeError) as error:
+                raise DataError(path, "it must be a list of objects with an answer", f"{place}.answers") from error
+            name = picture_name(path, place, sources.image_name or "{image}", row)
+            question = text_at(path, place, row, "question")
+            kind = row.get("answer_type")
+            examples.append(Example(image, folder / name, question, answers, kind, extra=extra_texts(row, *_KNOWN)))
+        return examples
+
+    def results(self, pairs: Pairs) -> bytes:
+        """[{"image", "answer"}]."""
+        return json_bytes([{"image": e.question_id, "answer": said(p)} for e, p in pairs])
+
+    def answerability(self, pairs: Pairs) -> bytes | None:
+        """[{"image", "answerable"}], the probability that the question can be answered.
+
+        Where a reply gives no probability, it is 1 or 0 by what the reply says, and 1 where it says nothing.
+        """
+        rows = []
+        for example, prediction in pairs:
+            answerable = prediction.answerability
+            if answerable is None:
+                answerable = float(prediction.answerable is not False)
+            rows.append({"image": example.question_id, "answerable": answerable})
+        return json_bytes(rows)
+
+    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
+        """As `Format.select`."""
+        rows = read_image_rows(sources.only_file()).by_id
+        file = folder / "annotations.json"
+        write_whole(file, json_bytes([rows[example.question_id] for example in examples]))
+        return sources.at(file)

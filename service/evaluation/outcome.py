@@ -1,0 +1,138 @@
+"""What came of a run: counts and scores of each view, the results files, the table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.evaluation.datasets import DataSet
+from service.evaluation.journal import Journal
+from service.evaluation.records import Example, Prediction, Scored
+from service.evaluation.run_files import RunFiles
+from service.evaluation.table import write_table
+from service.scoring.files import write_whole
+from service.scoring.scores import Scores
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many questions of a view were asked, and what became of them.
+
+    Attributes:
+        answered, abstained, failed: they add up to `asked`.
+        failed_by_code: the failures by their code, most frequent first.
+        mean_confidence: of the answers that have one; None where none has.
+    """
+
+    asked: int
+    answered: int
+    abstained: int
+    failed: int
+    failed_by_code: Mapping[str, int]
+    mean_confidence: float | None
+
+
+@dataclass(frozen=True)
+class ViewOutcome:
+    """A view's counts and its scores by the official evaluator."""
+
+    counts: Counts
+    scores: Scores
+
+
+def count(predictions: Iterable[Prediction]) -> Counts:
+    """Count what became of questions."""
+    asked = abstained = sure = 0
+    confidence = 0.0
+    codes: Counter[str] = Counter()
+    for prediction in predictions:
+        asked += 1
+        if prediction.error is not None:
+            codes[prediction.error] += 1
+            continue
+        abstained += prediction.abstained
+        if prediction.confidence is not None:
+            sure += 1
+            confidence += prediction.confidence
+    failed = codes.total()
+    mean = confidence / sure if sure else None
+    return Counts(asked, asked - abstained - failed, abstained, failed, dict(codes.most_common()), mean)
+
+
+def write_outcome(
+    folder: RunFiles,
+    data: DataSet,
+    journals: Mapping[str, Journal],
+    *,
+    code: str,
+    facts: Mapping[str, Any],
+    speed: Mapping[str, Mapping[str, Any]],
+) -> dict[str, ViewOutcome]:
+    """Score every view and write all files of the outcome, each whole or not at all.
+
+    Args:
+        folder: where they go.
+        data: the data set as it was asked.
+        journals: the answers by view; complete.
+        code: which version of the VQA code scores.
+        facts: what the run was; JSON values.
+        speed: by view, how many questions this start of the run asked, and how fast; JSON values.
+
+    Raises:
+        DataError: a file cannot be written, or the evaluator refuses one.
+    """
+    files = data.scoring_files(folder.selection)
+    outcomes: dict[str, ViewOutcome] = {}
+    for view, journal in journals.items():
+        pairs = list(_pairs(data.examples, journal))
+        write_whole(folder.results(view), data.format.results(pairs))
+        answerability = data.format.answerability(pairs)
+        if answerability is not None:
+            write_whole(folder.answerability(view), answerability)
+        given = None if answerability is None else folder.answerability(view)
+        scores = data.score(files, folder.results(view), given, code)
+        outcomes[view] = ViewOutcome(count(prediction for _, prediction in pairs), scores)
+    numbers = all(type(example.question_id) is int for example in data.examples)
+    write_table(folder.parquet, _rows(data.examples, journals, outcomes), ids_are_numbers=numbers)
+    document = {
+        "dataset": data.name,
+        "code": code,
+        "run": dict(facts),
+        "views": {
+            view: {
+                "counts": {
+                    "asked": o.counts.asked,
+                    "answered": o.counts.answered,
+                    "abstained": o.counts.abstained,
+                    "failed": o.counts.failed,
+                    "failed_by_code": dict(o.counts.failed_by_code),
+                },
+                "mean_confidence": o.counts.mean_confidence,
+                "speed": dict(speed.get(view, {})),
+                "scores": o.scores.document(),
+            }
+            for view, o in outcomes.items()
+        },
+    }
+    write_whole(folder.evaluation, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return outcomes
+
+
+def _pairs(examples: Sequence[Example], journal: Journal) -> Iterator[tuple[Example, Prediction]]:
+    for example in examples:
+        prediction = journal.get(example.question_id)
+        if prediction is None:
+            raise AssertionError(f"question {example.question_id} was never asked")
+        yield example, prediction
+
+
+def _rows(
+    examples: Sequence[Example], journals: Mapping[str, Journal], outcomes: Mapping[str, ViewOutcome]
+) -> Iterator[tuple[str, Scored]]:
+    for view, journal in journals.items():
+        accuracy = outcomes[view].scores.per_question
+        for example, prediction in _pairs(examples, journal):
+            yield view, Scored(example, prediction, accuracy[example.question_id])

@@ -1,0 +1,147 @@
+"""A server at a URL, asked with `POST /answers`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from service.errors import Code
+from service.evaluation.asker import TOP_K, UNREACHABLE, Later, Outcome, RunError, problem
+from service.evaluation.replies import from_document
+from service.scoring.scores import QuestionId
+
+_TIMEOUT_MS = 120_000
+# Beyond the deadline that the server keeps: the way there and back.
+_SLACK_S = 30.0
+# What a proxy in front of the server says of it.
+_AWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+
+
+class ServerAsker:
+    """Asks a server.
+
+    Args:
+        url: its address, as `vqa serve` prints it.
+        key: the API key, where the server wants one.
+        policy: the routing policy to ask for; None leaves it to the server.
+        model: the model to ask for; None leaves it to the server.
+        concurrency: requests that are under way at once.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        policy: str | None = None,
+        model: str | None = None,
+        concurrency: int = 4,
+    ) -> None:
+        self.place = url.rstrip("/")
+        self._options = {"top_k": str(TOP_K), "priority": "batch"}
+        self._options |= {name: value for name, value in (("policy", policy), ("model", model)) if value is not None}
+        self._timeout_ms = _TIMEOUT_MS
+        self._most = 0
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        timeout = httpx.Timeout(_TIMEOUT_MS / 1000 + _SLACK_S, connect=10.0)
+        try:
+            self._client = httpx.AsyncClient(base_url=self.place, headers=headers, limits=limits, timeout=timeout)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise RunError(f"{url!r} is no address of a server: {error}") from error
+
+    async def start(self) -> None:
+        """Nothing: the server runs already."""
+
+    async def models(self) -> list[dict[str, Any]]:
+        """What `GET /models` says.
+
+        Raises:
+            RunError: there is no usable reply.
+        """
+        try:
+            response = await self._client.get("/models")
+            response.raise_for_status()
+            served = [
+                {name: model[name] for name in ("id", "backend", "revision", "calibration")}
+                for model in response.json()["models"]
+            ]
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise RunError(f"no usable reply from {self.place}: {_reason(error)}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise RunError(f"no usable reply from {self.place}: it is no VQA service's") from error
+        if not served:
+            raise RunError(f"{self.place} serves no model")
+        return served
+
+    async def ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
+        """Ask about one picture, sent once (in parts where the server takes fewer at once); as `Asker.ask`."""
+        most = self._most or len(questions)
+        outcomes: list[Outcome] = []
+        for start in range(0, len(questions), most):
+            outcomes += await self._ask(picture, questions[start : start + most])
+        return outcomes
+
+    async def _ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
+        fields = {"questions": json.dumps([text for _, text in questions]), "timeout_ms": str(self._timeout_ms)}
+        try:
+            response = await self._client.post("/answers", files={"image": picture}, data=self._options | fields)
+        except httpx.TransportError as error:
+            detail = f"no reply from {self.place}: {_reason(error)}"
+            return [Later(question_id, UNREACHABLE, detail) for question_id, _ in questions]
+        try:
+            document = response.json()
+            if response.status_code == HTTPStatus.OK:
+                items = document["results"]
+                return [_outcome(q, item) for (q, _), item in zip(questions, items, strict=True)]
+            code, detail = str(document["code"]), str(document["detail"])
+        except (KeyError, TypeError, ValueError) as error:
+            if response.status_code in _AWAY:
+                detail = f"{self.place} replied with status {response.status_code}"
+                return [Later(question_id, UNREACHABLE, detail, _retry_after(response)) for question_id, _ in questions]
+            raise RunError(
+                f"no usable reply from {self.place} (status {response.status_code}): it is no VQA service's"
+            ) from error
+        if self._adapted(document, len(questions)):
+            return await self.ask(picture, questions)
+        if response.status_code in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+            return [Later(question_id, code, detail, _retry_after(response)) for question_id, _ in questions]
+        return [problem(question_id, code, detail) for question_id, _ in questions]
+
+    def _adapted(self, document: dict[str, Any], asked: int) -> bool:
+        """Whether the server only wants shorter deadlines or fewer questions at once than were asked for."""
+        limit = document.get("limit")
+        if document["code"] != Code.INVALID_FIELD or not isinstance(limit, int) or limit < 1:
+            return False
+        if document.get("field") == "timeout_ms" and limit < _TIMEOUT_MS:
+            self._timeout_ms = limit
+            return True
+        if document.get("field") == "questions" and limit < asked:
+            self._most = limit
+            return True
+        return False
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def _outcome(question_id: QuestionId, item: dict[str, Any]) -> Outcome:
+    if "result" in item:
+        return from_document(item["result"], question_id)
+    document = item["problem"]
+    return problem(question_id, str(document["code"]), str(document["detail"]), document.get("retry_after_s"))
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """Seconds that the server asks to wait; 0 where it says nothing that is understood."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else 0.0
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,177 @@
+"""The folder of a run: what lies in it, and whether what lies there belongs to this run."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from service.errors import DataError
+from service.evaluation.asker import RunError
+from service.evaluation.views import BLIND, SIGHTED
+from service.scoring.files import read_json, write_whole
+
+_VIEWS = (SIGHTED, *BLIND)
+
+
+class RunFiles:
+    """The files of a run.
+
+    Args:
+        path: the folder; made where there is none.
+
+    Raises:
+        DataError: it cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(path, f"the folder cannot be made: {error.strerror}") from error
+
+    @property
+    def run(self) -> Path:
+        """What the run is: its fingerprint and facts."""
+        return self.path / "run.json"
+
+    @property
+    def parquet(self) -> Path:
+        """All questions and views as a table."""
+        return self.path / "predictions.parquet"
+
+    @property
+    def evaluation(self) -> Path:
+        """The outcome."""
+        return self.path / "evaluation.json"
+
+    @property
+    def selection(self) -> Path:
+        """The data set's files cut down to what was asked, where that is less than all."""
+        return self.path / "selection"
+
+    def journal(self, view: str) -> Path:
+        """A view's journal."""
+        return self.path / f"predictions{suffix(view)}.jsonl"
+
+    def results(self, view: str) -> Path:
+        """A view's answers in the data set's results format."""
+        return self.path / f"results{suffix(view)}.json"
+
+    def answerability(self, view: str) -> Path:
+        """A view's results of the answerability task, where the data set has one."""
+        return self.path / f"answerability{suffix(view)}.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of the folder for the time of the block.
+
+        Raises:
+            RunError: another one is at work in it.
+        """
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunError(f"another run is at work in {self.path}") from error
+        else:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def claim(self, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], *, fresh: bool) -> bool:
+        """Make the folder this run's, or find that it is so already.
+
+        Args:
+            fingerprint: all that the answers depend on; JSON values.
+            facts: what else is worth knowing of the run; kept from its first start.
+            fresh: throw away what an earlier run has left.
+
+        Returns:
+            Whether an earlier start of the same run is resumed.
+
+        Raises:
+            RunError: another run's answers lie here; the message names what differs.
+            DataError: `run.json` cannot be read or written.
+        """
+        journals = [path for view in _VIEWS if (path := self.journal(view)).exists()]
+        if fresh:
+            self._clear()
+        elif self.run.exists():
+            earlier = read_json(self.run)
+            if not isinstance(earlier, dict) or not isinstance(earlier.get("fingerprint"), dict):
+                raise DataError(self.run, "no description of a run; --fresh starts anew")
+            differences = _differences(earlier["fingerprint"], _plain(fingerprint))
+            if differences:
+                raise RunError(
+                    f"{self.path} holds answers of another run: {'; '.join(differences)}. "
+                    "Take another --out, or --fresh to start anew."
+                )
+            return bool(journals)
+        elif journals:
+            raise RunError(
+                f"{self.path} holds {journals[0].name} and no run.json that says whose answers those are. "
+                "Take another --out, or --fresh to start anew."
+            )
+        document = {"fingerprint": fingerprint, "facts": facts}
+        write_whole(self.run, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+        return False
+
+    def _clear(self) -> None:
+        """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are.
+
+        The report is written by others and is theirs.
+        """
+        files = [make(view) for make in (self.journal, self.results, self.answerability) for view in _VIEWS]
+        files += [self.parquet, self.evaluation, self.run]
+        if self.selection.is_dir():
+            files += list(self.selection.iterdir())
+        try:
+            for path in files:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DataError(path, f"it cannot be removed: {error.strerror}") from error
+
+
+def suffix(view: str) -> str:
+    """What a view adds to the names of its files."""
+    return "" if view == SIGHTED else f"-{view}"
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file, hexadecimal.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(path, f"it cannot be read: {error.strerror}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A value as it would come back from a JSON file."""
+    return json.loads(json.dumps(value))
+
+
+def _differences(was: Any, now: Any, place: str = "") -> Sequence[str]:
+    """What differs between two JSON values, each with its place, in words."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        found: list[str] = []
+        for key in sorted(was.keys() | now.keys()):
+            found += _differences(was.get(key), now.get(key), f"{place}.{key}" if place else key)
+        return found
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        found = []
+        for index, (before, after) in enumerate(zip(was, now, strict=True)):
+            found += _differences(before, after, f"{place}[{index}]")
+        return found
+    return [] if was == now else [f"{place} was {json.dumps(was)} and is {json.dumps(now)}"]
