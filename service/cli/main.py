@@ -10,6 +10,7 @@ import click
 import service
 from service.backends import ManifestError
 from service.cli.ask import ask
+from service.cli.evaluate import eval_command
 from service.cli.models import models
 from service.cli.normalise import normalise_command
 from service.cli.score import score_command
@@ -27,6 +28,7 @@ cli.add_command(serve)
 cli.add_command(ask)
 cli.add_command(models)
 cli.add_command(normalise_command)
+cli.add_command(eval_command)
 cli.add_command(score_command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,7 +71,7 @@ def write_outcome(
     code: str,
     facts: Mapping[str, Any],
     speed: Mapping[str, Mapping[str, Any]],
-) -> dict[str, ViewOutcome]:
+) -> dict[str, Any]:
     """Score every view and write all files of the outcome, each whole or not at all.
 
     Args:
@@ -81,44 +82,40 @@ def write_outcome(
         facts: what the run was; JSON values.
         speed: by view, how many questions this start of the run asked, and how fast; JSON values.
 
+    Returns:
+        What `evaluation.json` holds.
+
     Raises:
         DataError: a file cannot be written, or the evaluator refuses one.
     """
     files = data.scoring_files(folder.selection)
     outcomes: dict[str, ViewOutcome] = {}
     for view, journal in journals.items():
-        pairs = list(_pairs(data.examples, journal))
-        write_whole(folder.results(view), data.format.results(pairs))
-        answerability = data.format.answerability(pairs)
+        # Read anew each time: the predictions of a large set are many.
+        write_whole(folder.results(view), data.format.results(_pairs(data.examples, journal)))
+        answerability = data.format.answerability(_pairs(data.examples, journal))
         if answerability is not None:
             write_whole(folder.answerability(view), answerability)
         given = None if answerability is None else folder.answerability(view)
         scores = data.score(files, folder.results(view), given, code)
-        outcomes[view] = ViewOutcome(count(prediction for _, prediction in pairs), scores)
+        outcomes[view] = ViewOutcome(count(prediction for _, prediction in _pairs(data.examples, journal)), scores)
     numbers = all(type(example.question_id) is int for example in data.examples)
-    write_table(folder.parquet, _rows(data.examples, journals, outcomes), ids_are_numbers=numbers)
+    write_table(folder.parquet, _rows(data, journals, outcomes), ids_are_numbers=numbers)
     document = {
         "dataset": data.name,
         "code": code,
         "run": dict(facts),
-        "views": {
-            view: {
-                "counts": {
-                    "asked": o.counts.asked,
-                    "answered": o.counts.answered,
-                    "abstained": o.counts.abstained,
-                    "failed": o.counts.failed,
-                    "failed_by_code": dict(o.counts.failed_by_code),
-                },
-                "mean_confidence": o.counts.mean_confidence,
-                "speed": dict(speed.get(view, {})),
-                "scores": o.scores.document(),
-            }
-            for view, o in outcomes.items()
-        },
+        "views": {view: _document(outcome, speed.get(view, {})) for view, outcome in outcomes.items()},
     }
     write_whole(folder.evaluation, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
-    return outcomes
+    return document
+
+
+def _document(outcome: ViewOutcome, speed: Mapping[str, Any]) -> dict[str, Any]:
+    counts = dataclasses.asdict(outcome.counts)
+    mean_confidence = counts.pop("mean_confidence")
+    scores = outcome.scores.document()
+    return {"counts": counts, "mean_confidence": mean_confidence, "speed": dict(speed), "scores": scores}
 
 
 def _pairs(examples: Sequence[Example], journal: Journal) -> Iterator[tuple[Example, Prediction]]:
@@ -130,9 +127,10 @@ def _pairs(examples: Sequence[Example], journal: Journal) -> Iterator[tuple[Exam
 
 
 def _rows(
-    examples: Sequence[Example], journals: Mapping[str, Journal], outcomes: Mapping[str, ViewOutcome]
+    data: DataSet, journals: Mapping[str, Journal], outcomes: Mapping[str, ViewOutcome]
 ) -> Iterator[tuple[str, Scored]]:
     for view, journal in journals.items():
-        accuracy = outcomes[view].scores.per_question
-        for example, prediction in _pairs(examples, journal):
+        scores = outcomes[view].scores
+        accuracy = data.format.accuracies(scores.per_question, _pairs(data.examples, journal))
+        for example, prediction in _pairs(data.examples, journal):
             yield view, Scored(example, prediction, accuracy[example.question_id])

@@ -95,9 +95,7 @@ def _answers(path: Path, where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     return answers
 
 
-def _name(
-    path: Path, where: str, template: str | None, heads: Mapping[str, Any], row: Mapping[str, Any]
-) -> str:
+def _name(path: Path, where: str, template: str | None, heads: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """A picture's name: by the template, or as the data set's own pictures are named.
 
     COCO of 2014 and 2015 is `COCO_val2014_000000000042.jpg`, of 2017 `000000000042.jpg`; the abstract scenes of VQA v1

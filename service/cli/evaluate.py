@@ -1,0 +1,207 @@
+"""`vqa eval`: a model run over a data set, scored as the data set's authors do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from service.answers import ACCURACY_CODES
+from service.backends.cpus import available_cpus
+from service.cli.options import settings_options
+from service.cli.progress import watcher
+from service.errors import DataError
+from service.evaluation.asker import Asker, RunError
+from service.evaluation.datasets import FORMATS, DataSet, check_pictures, load, select
+from service.evaluation.evaluate import KEPT, Plan, Stopped, evaluate
+from service.evaluation.formats.base import Sources
+from service.evaluation.local import LocalAsker
+from service.evaluation.remote import ServerAsker
+from service.evaluation.run_files import RunFiles
+from service.evaluation.runner import Pace
+from service.evaluation.table import check_arrow
+from service.evaluation.views import BLIND, make_views
+from service.settings import load_settings
+from service.telemetry.logs import configure_logging
+
+_FILE = click.Path(path_type=Path, exists=True)
+_SERVER_REQUESTS = 4
+# Settings of a model that is loaded here.
+_LOCAL = ("models_dir", "device", "threads")
+
+
+@click.command(
+    "eval",
+    epilog="Example: vqa eval --dataset vqav2 --questions questions.json --annotations annotations.json "
+    "--images val2014 --out runs/val2014 --blind blank",
+)
+@click.option("--dataset", "name", type=click.Choice(list(FORMATS)), required=True, help="Whose format and rules.")
+@click.option("--questions", type=_FILE, help="The questions, where the format keeps them apart.")
+@click.option("--annotations", type=_FILE, help="The right answers, or the one file of the data set.")
+@click.option("--images", type=_FILE, help="Folder of the pictures [default: images beside the file, or its folder].")
+@click.option("--image-name", metavar="TEMPLATE", help="A picture's name, as COCO_val2014_{image_id:012d}.jpg.")
+@click.option("--skip-missing", is_flag=True, help="Leave out questions whose picture is not there.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the run; resumed if begun.")
+@click.option("--fresh", is_flag=True, help="Throw away what an earlier run left in the folder.")
+@click.option("--server", metavar="URL", help="Ask this server instead of loading the model here.")
+@click.option("--api-key-file", type=_FILE, help="File that holds the key for the server.")
+@click.option("--model", "--classifier", "model", metavar="NAME", help="The model that answers.")
+@click.option("--blind", type=click.Choice(BLIND), multiple=True, help="Ask again without seeing; may be repeated.")
+@click.option(
+    "--only", metavar="KEY=VALUE", multiple=True, help="Only questions of which this is true; may be repeated."
+)
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first so many questions.")
+@click.option("--concurrency", type=click.IntRange(1, 256), metavar="N", help="Pictures under way at once.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a server may stay away before the run stops.",
+)
+@click.option("--code", type=click.Choice(ACCURACY_CODES), default="2021", show_default=True, help="Which VQA code.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the views shuffled and noise.")
+@click.option("--quiet", is_flag=True, help="Nothing on standard error.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options("policy", *_LOCAL)
+def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any) -> None:
+    """Ask a model all questions of a data set, and score the answers with the data set's own evaluator.
+
+    The folder OUT gets every answer as it comes (predictions.jsonl), and at the end the results in the official format
+    (results.json), a table of all (predictions.parquet) and the scores (evaluation.json). Stopped at any moment, the
+    same command goes on where it was.
+    """
+    logging.disable(logging.CRITICAL) if quiet else configure_logging("error", "text")
+    try:
+        plan, make_asker = _prepare(name, out, flags, say=_unsaid if quiet else _say)
+        outcome = evaluate(plan, make_asker, watcher(quiet=quiet))
+    except RunError as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        logging.disable(logging.NOTSET)
+    if isinstance(outcome, Stopped):
+        if not quiet:
+            done = f"stopped with {outcome.answered:,} of {outcome.questions:,} questions answered"
+            click.echo(f"{done}. {KEPT.format(folder=out)}", err=True)
+        raise click.exceptions.Exit(128 + outcome.signal)
+    # The report of the run is written here: write_report(out).
+    if as_json:
+        click.echo(json.dumps(outcome, ensure_ascii=False))
+    else:
+        _print(outcome)
+    counts = [view["counts"] for view in outcome["views"].values()]
+    if all(each["failed"] == each["asked"] for each in counts):
+        raise click.exceptions.Exit(1)
+
+
+def _prepare(
+    name: str, out: Path, flags: dict[str, Any], say: Callable[[str], None]
+) -> tuple[Plan, Callable[[], Asker]]:
+    """Everything that can be checked before any work."""
+    check_arrow()
+    server = flags["server"]
+    local = {setting: flags[setting] for setting in _LOCAL}
+    if server and (given := [setting for setting, value in local.items() if value is not None]):
+        raise click.UsageError(f"--{given[0].replace('_', '-')} is of a model that is loaded here; leave out --server")
+    if flags["api_key_file"] and not server:
+        raise click.UsageError("--api-key-file is for a server; give --server, too")
+    concurrency = flags["concurrency"] or (_SERVER_REQUESTS if server else 2 * available_cpus())
+    sources = Sources(flags["questions"], flags["annotations"], flags["images"], flags["image_name"])
+    data = select(load(name, sources), [_pair(text) for text in flags["only"]], flags["limit"])
+    data, left_out = check_pictures(data, skip_missing=flags["skip_missing"])
+    if left_out:
+        say(f"{left_out:,} questions are left out: their pictures are missing")
+    views = make_views(flags["blind"], [example.image for example in data.examples], flags["seed"])
+    policy: str | None
+    if server:
+        key, policy = _key(flags["api_key_file"]), flags["policy"]
+        options = {"key": key, "policy": policy, "model": flags["model"], "concurrency": concurrency}
+
+        def make_asker() -> Asker:
+            return ServerAsker(server, **options)
+    else:
+        settings = load_settings(policy=flags["policy"], classifier=flags["model"], **local)
+        policy = settings.policy
+
+        def make_asker() -> Asker:
+            return LocalAsker(settings, concurrency)
+
+    fingerprint = {
+        "policy": policy,
+        "model": flags["model"] if server else None,
+        "only": list(flags["only"]),
+        "limit": flags["limit"],
+        "seed": flags["seed"],
+        "pictures": _pictures(data),
+    }
+    pace = Pace(concurrency, flags["patience"])
+    plan = Plan(data, views, RunFiles(out), pace, fingerprint, flags["code"], flags["fresh"])
+    return plan, make_asker
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _unsaid(_: str) -> None:
+    """Nothing: the run is quiet."""
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--only {text!r}: must be KEY=VALUE")
+    return key, value
+
+
+def _key(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        key = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError) as error:
+        raise DataError(path, "no key can be read from it") from error
+    if not key or len(key.split()) > 1:
+        raise DataError(path, "it must hold one key and nothing else")
+    return key
+
+
+def _pictures(data: DataSet) -> str:
+    """A digest of the pictures' names and sizes, which finds most exchanges without reading them all."""
+    paths = dict.fromkeys(example.image for example in data.examples)
+    listing = "".join(f"{path.name}\0{path.stat().st_size}\n" for path in paths)
+    return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _print(document: dict[str, Any]) -> None:
+    """The views side by side."""
+    views: dict[str, dict[str, Any]] = document["views"]
+    table = Table(box=None)
+    table.add_column(document["dataset"], overflow="fold")
+    for view in views:
+        table.add_column(view, justify="right")
+    scores = [view["scores"] for view in views.values()]
+    counts = [view["counts"] for view in views.values()]
+    table.add_row("accuracy", *(_percent(each["accuracy"]) for each in scores))
+    kinds = "per_answer_type" if scores[0]["per_answer_type"] else "per_question_type"
+    for kind in scores[0][kinds]:
+        table.add_row(f"  {kind}", *(_percent(each[kinds].get(kind)) for each in scores))
+    for row in ("asked", "abstained", "failed"):
+        table.add_row("questions" if row == "asked" else row, *(f"{each[row]:,}" for each in counts))
+    for code in dict.fromkeys(code for each in counts for code in each["failed_by_code"]):
+        table.add_row(f"  {code}", *(f"{each['failed_by_code'].get(code, 0):,}" for each in counts))
+    sure = [view["mean_confidence"] for view in views.values()]
+    table.add_row("mean confidence", *("-" if mean is None else f"{mean:.4f}" for mean in sure))
+    Console().print(table)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} %"

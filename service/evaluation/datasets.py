@@ -1,0 +1,143 @@
+"""A data set to run a model over: its questions, checked before any work begins, and how its results are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from service.errors import DataError
+from service.evaluation.asker import RunError
+from service.evaluation.formats.base import Format, Sources
+from service.evaluation.records import Example
+from service.scoring.datasets import evaluator
+from service.scoring.scores import Inputs, Scores
+
+_SHOWN: Final = 5
+_OF_AN_EXAMPLE: Final = ("question_id", "answer_type", "question_type")
+
+# Module and class of each data set's format.
+FORMATS: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(("vqav2", "vqa", "okvqa", "textvqa", "vqacp", "advqa"), ("vqa", "VqaFormat")),
+    "vizwiz": ("vizwiz", "VizWizFormat"),
+    "gqa": ("gqa", "GqaFormat"),
+    "pope": ("pope", "PopeFormat"),
+    "easyvqa": ("easyvqa", "EasyVqaFormat"),
+    "jsonl": ("jsonl", "JsonlFormat"),
+}
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set, or the part of one that is to be asked.
+
+    Attributes:
+        examples: the questions to ask, in the order of the annotations.
+        whole: whether those are all of its questions.
+    """
+
+    name: str
+    format: Format
+    sources: Sources
+    examples: list[Example]
+    whole: bool = True
+
+    def scoring_files(self, folder: Path) -> Sources:
+        """The files to score against; where a part was asked, that part, written into the folder.
+
+        Raises:
+            DataError: they cannot be written.
+        """
+        if self.whole:
+            return self.sources
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DataError(folder, f"the folder cannot be made: {error.strerror}") from error
+        return self.format.select(self.sources, self.examples, folder)
+
+    def score(self, files: Sources, results: Path, answerability: Path | None, code: str) -> Scores:
+        """Score a results file by the official evaluator.
+
+        Raises:
+            DataError: the evaluator refuses a file.
+        """
+        annotations = files.annotations or files.questions
+        if annotations is None:
+            raise AssertionError("a data set has a file")
+        questions = files.questions if files.annotations is not None else None
+        inputs = Inputs(
+            annotations=annotations, results=results, questions=questions, code=code, answerability=answerability
+        )
+        return evaluator(self.name)(inputs)
+
+
+def load(name: str, sources: Sources) -> DataSet:
+    """Read a data set.
+
+    Raises:
+        KeyError: there is none of this name.
+        DataError: a file is missing or broken, or a question is there twice.
+    """
+    module, kind = FORMATS[name]
+    made: Callable[[], Format] = getattr(import_module(f"service.evaluation.formats.{module}"), kind)
+    form = made()
+    return DataSet(name, form, sources, form.load(sources))
+
+
+def select(data: DataSet, only: Sequence[tuple[str, str]], limit: int | None) -> DataSet:
+    """The part of a data set that was asked for.
+
+    Args:
+        data: the data set.
+        only: names with the values that they must have; of several values for a name any will do.
+        limit: so many of the first questions that are left.
+
+    Raises:
+        RunError: no question has such a name, or none is left.
+    """
+    wanted: dict[str, set[str]] = {}
+    for key, value in only:
+        wanted.setdefault(key, set()).add(value)
+    known = {*_OF_AN_EXAMPLE, *(key for example in data.examples for key in example.extra)} if wanted else set()
+    for key in wanted:
+        if key not in known:
+            raise RunError(f"no question of the set has {key!r} to select by; there are {', '.join(sorted(known))}")
+    left = [e for e in data.examples if all(_value(e, key) in values for key, values in wanted.items())][:limit]
+    if not left:
+        raise RunError("no question is left to ask; see --only and --limit")
+    return replace(data, examples=left, whole=data.whole and len(left) == len(data.examples))
+
+
+def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
+    """Make sure that every picture's file is there.
+
+    Args:
+        data: the data set as it is to be asked.
+        skip_missing: leave out the questions of those that are not.
+
+    Returns:
+        The data set, and how many questions were left out.
+
+    Raises:
+        RunError: pictures are missing; the message says how many and names the first.
+    """
+    there = {path: path.is_file() for path in dict.fromkeys(example.image for example in data.examples)}
+    missing = [path for path, found in there.items() if not found]
+    if not missing:
+        return data, 0
+    left = [example for example in data.examples if there[example.image]]
+    shown = ", ".join(str(path) for path in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+    what = f"{len(missing)} of {len(there)} pictures are missing: {shown}"
+    if not skip_missing or not left:
+        raise RunError(f"{what}. See --images and --image-name, or leave their questions out with --skip-missing.")
+    return replace(data, examples=left, whole=False), len(data.examples) - len(left)
+
+
+def _value(example: Example, key: str) -> str | None:
+    if key in example.extra:
+        return example.extra[key]
+    value = getattr(example, key) if key in _OF_AN_EXAMPLE else None
+    return None if value is None else str(value)

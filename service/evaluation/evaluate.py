@@ -1,0 +1,159 @@
+"""A whole run: ask every view, resume what was begun, score, and write the outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import service
+from service.evaluation.asker import TOP_K, Asker, RunError
+from service.evaluation.datasets import DataSet
+from service.evaluation.journal import Journal
+from service.evaluation.outcome import write_outcome
+from service.evaluation.records import Prediction
+from service.evaluation.run_files import RunFiles, file_digest
+from service.evaluation.runner import Pace, ask_view
+from service.evaluation.stopping import Stopping
+from service.evaluation.views import View
+
+KEPT = "What was answered is kept in {folder}; the same command again goes on from there."
+
+
+class Watcher(Protocol):
+    """Shows how far a run is."""
+
+    def begin(self, view: str, total: int, done: int) -> None:
+        """A view begins; `done` of its `total` questions were answered earlier."""
+
+    def advance(self, prediction: Prediction) -> None:
+        """One more question is done."""
+
+    def end(self) -> None:
+        """The view is done, or the run stops."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run is.
+
+    Attributes:
+        options: what else the answers depend on, for the fingerprint; JSON values.
+        code: which version of the VQA code scores.
+        fresh: throw away what an earlier run left in the folder.
+    """
+
+    data: DataSet
+    views: Sequence[View]
+    folder: RunFiles
+    pace: Pace
+    options: Mapping[str, Any] = field(default_factory=dict)
+    code: str = "2021"
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A run that a signal stopped; the journals keep what was answered."""
+
+    signal: int
+    answered: int
+    questions: int
+
+
+def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> dict[str, Any] | Stopped:
+    """Run a plan to its end, or until SIGINT or SIGTERM.
+
+    Returns:
+        What `evaluation.json` holds, or where a signal stopped the run.
+
+    Raises:
+        RunError: the run cannot begin or cannot go on; what was answered is kept.
+        DataError: a file cannot be read or written.
+    """
+    with plan.folder.locked(), ExitStack() as stack:
+        journals: dict[str, Journal] = {}
+        speed: dict[str, dict[str, Any]] = {}
+        facts: dict[str, Any] = {}
+
+        async def run() -> int | None:
+            async with _started(make_asker) as asker:
+                facts.update(await _claim(plan, asker))
+                with Stopping() as stopping:
+                    for view in plan.views:
+                        journals[view.name] = stack.enter_context(Journal(plan.folder.journal(view.name)))
+                    for view in plan.views:
+                        speed[view.name] = await _ask(plan, view, asker, journals[view.name], stopping, watcher)
+                        if stopping.signal is not None:
+                            break
+                    return stopping.signal
+
+        try:
+            signal = asyncio.run(run())
+        except RunError as error:
+            if journals:
+                raise RunError(f"{error}. {KEPT.format(folder=plan.folder.path)}") from error
+            raise
+        if signal is not None:
+            answered = sum(e.question_id in journal for journal in journals.values() for e in plan.data.examples)
+            return Stopped(signal, answered, len(plan.data.examples) * len(journals))
+        return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
+
+
+async def _claim(plan: Plan, asker: Asker) -> dict[str, Any]:
+    """Make the folder this run's; returns the facts of the run."""
+    models = await asker.models()
+    fingerprint = {
+        "dataset": plan.data.name,
+        "files": {name: file_digest(path) for name, path in plan.data.sources.files.items() if path.is_file()},
+        "models": models,
+        "top_k": TOP_K,
+        **plan.options,
+    }
+    facts = {
+        "version": service.__version__,
+        "place": asker.place,
+        "files": {name: str(path) for name, path in plan.data.sources.files.items()},
+        "images": None if plan.data.sources.images is None else str(plan.data.sources.images),
+        "questions": len(plan.data.examples),
+        "concurrency": plan.pace.concurrency,
+    }
+    plan.folder.claim(fingerprint, facts, fresh=plan.fresh)
+    return {"fingerprint": fingerprint, **facts}
+
+
+async def _ask(
+    plan: Plan, view: View, asker: Asker, journal: Journal, stopping: Stopping, watcher: Watcher
+) -> dict[str, Any]:
+    """Ask one view; returns how many questions that was now, and how fast."""
+    examples = plan.data.examples
+    done = sum(example.question_id in journal for example in examples)
+    asked = 0
+
+    def advance(prediction: Prediction) -> None:
+        nonlocal asked
+        asked += 1
+        watcher.advance(prediction)
+
+    watcher.begin(view.name, len(examples), done)
+    started = time.perf_counter()
+    try:
+        await ask_view(asker, view, examples, journal, pace=plan.pace, stopping=stopping.event, advance=advance)
+    finally:
+        watcher.end()
+    seconds = time.perf_counter() - started
+    rate = asked / seconds if asked else None
+    return {"questions": asked, "seconds": round(seconds, 3), "questions_per_second": rate and round(rate, 1)}
+
+
+@asynccontextmanager
+async def _started(make_asker: Callable[[], Asker]) -> AsyncIterator[Asker]:
+    asker = make_asker()
+    try:
+        await asker.start()
+        yield asker
+    finally:
+        await asker.close()

@@ -1,0 +1,64 @@
+"""GQA: one object of questions by id, perhaps in chunks (dorarad/gqa)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from service.errors import DataError
+from service.evaluation.formats.base import (
+    Pairs,
+    PlainFormat,
+    Sources,
+    extra_texts,
+    json_bytes,
+    picture_name,
+    said,
+    text_at,
+)
+from service.evaluation.records import Example
+from service.scoring.files import write_whole
+from service.scoring.gqa_files import read_objects
+
+_KNOWN: Final = ("question", "answer", "fullAnswer")
+_PICTURE: Final = "{imageId}.jpg"
+
+
+class GqaFormat(PlainFormat):
+    """All questions are asked, those outside the balanced set too: consistency is over both."""
+
+    def load(self, sources: Sources) -> list[Example]:
+        """As `Format.load`; the question type is GQA's structural type."""
+        path = sources.only_file()
+        folder = sources.folder(path)
+        examples = []
+        for question_id, row in read_objects(path, "questions").items():
+            place = f"question {question_id}"
+            question, answer = text_at(path, place, row, "question"), text_at(path, place, row, "answer")
+            types = row.get("types")
+            if not isinstance(types, dict):
+                raise DataError(path, "it must be an object", f"{place}.types")
+            name = picture_name(path, place, sources.image_name or _PICTURE, row)
+            extra = extra_texts({**row, **types}, *_KNOWN)
+            kind = text_at(path, f"{place}.types", types, "structural")
+            examples.append(Example(question_id, folder / name, question, (answer,), None, kind, extra))
+        return examples
+
+    def results(self, pairs: Pairs) -> bytes:
+        """[{"questionId", "prediction"}]."""
+        return json_bytes([{"questionId": e.question_id, "prediction": said(p)} for e, p in pairs])
+
+    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
+        """As `Format.select`; what a question entails is cut down to what was asked, too."""
+        rows = read_objects(sources.only_file(), "questions")
+        wanted = {str(example.question_id) for example in examples}
+        file = folder / "questions.json"
+        write_whole(file, json_bytes({key: _cut(rows[key], wanted) for key in rows if key in wanted}))
+        return sources.at(file)
+
+
+def _cut(row: dict[str, Any], wanted: set[str]) -> dict[str, Any]:
+    entailed = row.get("entailed")
+    if not isinstance(entailed, list):
+        return row
+    return {**row, "entailed": [question_id for question_id in entailed if question_id in wanted]}

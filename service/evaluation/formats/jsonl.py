@@ -1,0 +1,55 @@
+"""One's own questions, a JSON object a line; whatever else a row says may be selected by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from service.evaluation.formats.base import (
+    Pairs,
+    PlainFormat,
+    Sources,
+    extra_texts,
+    json_bytes,
+    json_lines,
+    picture_name,
+    said,
+)
+from service.evaluation.records import Example
+from service.scoring.files import write_whole
+from service.scoring.jsonl import read_rows
+
+_KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_type")
+
+
+class JsonlFormat(PlainFormat):
+    """Pictures are named from the file's folder, or from the folder that is given."""
+
+    def load(self, sources: Sources) -> list[Example]:
+        """As `Format.load`."""
+        path = sources.only_file()
+        folder = sources.images or path.parent
+        template = sources.image_name or "{image}"
+        return [
+            Example(
+                question_id,
+                folder / picture_name(path, f"question {question_id!r}", template, row),
+                row["question"],
+                tuple(row["answers"]),
+                row.get("answer_type"),
+                row.get("question_type"),
+                extra_texts(row, *_KNOWN),
+            )
+            for question_id, row in read_rows(path).items()
+        ]
+
+    def results(self, pairs: Pairs) -> bytes:
+        """[{"question_id", "answer"}]."""
+        return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
+
+    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
+        """As `Format.select`; each row gets its `question_id`, which by default is a line's number."""
+        rows = read_rows(sources.only_file())
+        file = folder / "annotations.jsonl"
+        write_whole(file, json_lines(rows[example.question_id] for example in examples))
+        return sources.at(file)

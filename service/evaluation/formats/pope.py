@@ -1,0 +1,62 @@
+"""POPE: JSON Lines of {"question_id", "image", "text", "label"} (RUCAIBox/POPE)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from service.evaluation.formats.base import (
+    Pairs,
+    PlainFormat,
+    Sources,
+    check_distinct,
+    extra_texts,
+    json_lines,
+    picture_name,
+    said,
+    text_at,
+)
+from service.evaluation.records import Example
+from service.scoring.files import read_rows, write_whole
+from service.scoring.rows import records
+from service.scoring.scores import QuestionId
+
+_KNOWN: Final = ("question_id", "image", "text")
+
+
+class PopeFormat(PlainFormat):
+    """A question without `question_id` is known by its place in the file, from 1."""
+
+    def load(self, sources: Sources) -> list[Example]:
+        """As `Format.load`."""
+        path = sources.only_file()
+        folder = sources.folder(path)
+        examples, places = [], []
+        for place, question_id, row in _rows(path):
+            name = text_at(path, place, row, "image")
+            if sources.image_name is not None:
+                name = picture_name(path, place, sources.image_name, row)
+            question, label = text_at(path, place, row, "text"), text_at(path, place, row, "label")
+            places.append((place, question_id))
+            examples.append(
+                Example(question_id, folder / name, question, (label,), "yes/no", extra=extra_texts(row, *_KNOWN))
+            )
+        check_distinct(path, places)
+        return examples
+
+    def results(self, pairs: Pairs) -> bytes:
+        """A line each: {"question_id", "question", "answer"}."""
+        return json_lines({"question_id": e.question_id, "question": e.question, "answer": said(p)} for e, p in pairs)
+
+    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
+        """As `Format.select`."""
+        path = sources.only_file()
+        rows = {question_id: {**row, "question_id": question_id} for _, question_id, row in _rows(path)}
+        file = folder / "annotations.json"
+        write_whole(file, json_lines(rows[example.question_id] for example in examples))
+        return sources.at(file)
+
+
+def _rows(path: Path) -> list[tuple[str, QuestionId, dict[str, Any]]]:
+    rows = records(path, read_rows(path), "image", "text", "label")
+    return [(place, row.get("question_id", number), row) for number, (place, row) in enumerate(rows, 1)]

@@ -1,0 +1,40 @@
+"""Being told to stop: the first SIGINT or SIGTERM ends a run in order, a second one at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Self
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopping:
+    """Listens for signals for the time of a block in an event loop.
+
+    Attributes:
+        event: set by the first signal.
+        signal: which one it was; None while there was none.
+    """
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.signal: int | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._loop.add_signal_handler(number, self._stop, number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in _SIGNALS:
+            self._loop.remove_signal_handler(number)
+
+    def _stop(self, number: int) -> None:
+        if self.signal is not None:
+            # As the shell counts; nothing is cleaned up, and the journal needs nothing of the kind.
+            os._exit(128 + number)
+        self.signal = number
+        self.event.set()
