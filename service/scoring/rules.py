@@ -19,6 +19,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from service.answers.accuracy import RULES, Form, Rule, as_it_stands, average, scores_left_out
@@ -26,6 +27,8 @@ from service.scoring import chains
 
 Record = Mapping[str, Any]
 OFFICIAL: Final = "official"
+_ANSWER: Final = itemgetter("answer")
+_ANSWER_ID: Final = itemgetter("answer_id")
 
 
 def _exact_mean(scores: Sequence[float]) -> float:
@@ -111,7 +114,7 @@ class Accuracy:
             ZeroDivisionError: there are no annotators.
             KeyError, AttributeError, TypeError: a record has no "answer", or a text is no string.
         """
-        texts = [record["answer"] for record in records]
+        texts = list(map(_ANSWER, records))
         said, heard = self._said, self._heard
         if self._agreeing is not None:
             shapes = [self._agreeing[text] for text in texts]
@@ -140,8 +143,10 @@ class Accuracy:
 
 def _distinct(records: Sequence[Record]) -> bool:
     """Whether no two records can be equal, by their ids."""
-    ids = {record.get("answer_id") for record in records}
-    return len(ids) == len(records)
+    try:
+        return len(set(map(_ANSWER_ID, records))) == len(records)
+    except KeyError:
+        return False
 
 
 def _scores_by_record(records: Sequence[Record], matches: Sequence[bool]) -> list[float]:
