@@ -131,11 +131,12 @@ async def _ask(
     """Ask one view; returns how many questions that was now, and how fast."""
     examples = plan.data.examples
     done = sum(example.question_id in journal for example in examples)
-    asked = 0
+    asked = cached = 0
 
     def advance(prediction: Prediction) -> None:
-        nonlocal asked
+        nonlocal asked, cached
         asked += 1
+        cached += prediction.cached
         watcher.advance(prediction)
 
     watcher.begin(view.name, len(examples), done)
@@ -145,8 +146,8 @@ async def _ask(
     finally:
         watcher.end()
     seconds = time.perf_counter() - started
-    rate = asked / seconds if asked else None
-    return {"questions": asked, "seconds": round(seconds, 3), "questions_per_second": rate and round(rate, 1)}
+    rate = round(asked / seconds, 1) if asked else None
+    return {"questions": asked, "cached": cached, "seconds": round(seconds, 3), "questions_per_second": rate}
 
 
 @asynccontextmanager

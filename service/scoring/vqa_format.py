@@ -27,11 +27,12 @@ _SHOWN: Final = 3  # so many ids are named in a message; the rest is counted
 
 @dataclass(frozen=True)
 class Questions:
-    """A questions file: its rows by id, and what its head says."""
+    """A questions file: its rows by id, what its head says, and all ids in the file's order."""
 
     path: Path
     rows: Mapping[QuestionId, Mapping[str, Any]]
     head: Mapping[str, Any]
+    ids: Sequence[QuestionId] = ()
 
     @property
     def multiple_choice(self) -> bool:
@@ -71,7 +72,7 @@ def read_questions(path: Path) -> Questions:
         DataError: it is none, or a row has no `question_id`.
     """
     rows, head = _inner(path, "questions")
-    return Questions(path, _by_id(path, rows), head)
+    return Questions(path, _by_id(path, rows), head, [row["question_id"] for row in rows])
 
 
 def read_annotations(path: Path) -> Annotations:

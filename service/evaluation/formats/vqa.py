@@ -20,6 +20,7 @@ from service.evaluation.formats.base import (
 )
 from service.evaluation.records import Example
 from service.scoring.files import write_whole
+from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions
 
 _KNOWN: Final = ("question_id", "question", "question_type", "answer_type")
@@ -32,9 +33,10 @@ class VqaFormat(PlainFormat):
     def load(self, sources: Sources) -> list[Example]:
         """As `Format.load`."""
         questions, annotations = _read(sources)
-        place = "[{}]" if not annotations.head else "annotations[{}]"
-        placed = [(place.format(index), row["question_id"]) for index, row in enumerate(annotations.rows)]
-        check_distinct(annotations.path, placed)
+        if questions.multiple_choice:
+            raise DataError(questions.path, "multiple-choice questions are not asked; give the open-ended ones")
+        for path, ids in ((questions.path, questions.ids), (annotations.path, _ids(annotations))):
+            check_distinct(path, ((f"[{index}]", question_id) for index, question_id in enumerate(ids)))
         missing = [row["question_id"] for row in annotations.rows if row["question_id"] not in questions.rows]
         if missing:
             what = f"{len(missing)} annotated questions are not in {questions.path} (question {missing[0]!r})"
@@ -83,6 +85,10 @@ def _read(sources: Sources) -> tuple[Questions, Annotations]:
     if sources.questions is None and not isinstance(annotations.rows[0].get("question"), str):
         raise DataError(sources.annotations, "it holds no questions; give them with --questions")
     return read_questions(sources.questions or sources.annotations), annotations
+
+
+def _ids(annotations: Annotations) -> list[QuestionId]:
+    return [row["question_id"] for row in annotations.rows]
 
 
 def _answers(path: Path, where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
