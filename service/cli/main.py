@@ -39,10 +39,11 @@ def run() -> None:
             # A terminal that cannot show a letter shows its escape.
             stream.reconfigure(errors="backslashreplace")
     try:
-        cli(prog_name="vqa", standalone_mode=False)
+        # In this mode click gives back the code of an `Exit` where it would else end the process.
+        code = cli(prog_name="vqa", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.Exit as wanted:
-        sys.exit(wanted.exit_code)
+        if code:
+            sys.exit(code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -83,7 +83,9 @@ async def test_a_key_is_sent_and_missed(tmp_path: Path) -> None:
             await outcomes(ServerAsker(running.url), drawn_circle(), QUESTIONS[:1])
 
 
-@pytest.mark.parametrize(("options", "says"), [({"model": "nope"}, "unknown_model"), ({"policy": "generator"}, "generator_unavailable")])
+@pytest.mark.parametrize(
+    ("options", "says"), [({"model": "nope"}, "unknown_model"), ({"policy": "generator"}, "generator_unavailable")]
+)
 async def test_what_is_wrong_for_all_stops_the_run(served: Running, options: dict[str, str], says: str) -> None:
     with pytest.raises(RunError, match=says):
         await outcomes(ServerAsker(served.url, **options), drawn_circle(), QUESTIONS[:1])
@@ -91,9 +93,8 @@ async def test_what_is_wrong_for_all_stops_the_run(served: Running, options: dic
 
 @pytest.mark.parametrize("reply", [b"<html>", {}, [], {"results": []}, {"results": [{"result": {}}]}, {"models": 3}])
 async def test_what_is_no_vqa_service_stops_the_run(reply: object) -> None:
-    with stub_service(lambda *_: (200, {}, reply)) as stub:
-        with pytest.raises(RunError, match="no VQA service"):
-            await outcomes(ServerAsker(stub.url), b"x", QUESTIONS[:1])
+    with stub_service(lambda *_: (200, {}, reply)) as stub, pytest.raises(RunError, match="no VQA service"):
+        await outcomes(ServerAsker(stub.url), b"x", QUESTIONS[:1])
 
 
 class Asked:

@@ -1,0 +1,225 @@
+"""Data sets as questions to ask: every format, what is refused, and that results fit the official evaluators."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from service.errors import DataError
+from service.evaluation.asker import RunError
+from service.evaluation.datasets import DataSet, check_pictures, load, select
+from service.evaluation.formats.base import Sources
+from service.evaluation.records import Example, Prediction
+from service.scoring.datasets import evaluator
+from service.scoring.files import write_whole
+from service.scoring.scores import Inputs
+from tests.support.shared import shared
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def written(path: Path, content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def question(question_id: int, image_id: int | str = 42, **more: object) -> dict[str, object]:
+    return {"question_id": question_id, "image_id": image_id, "question": f"q{question_id}?", **more}
+
+
+def annotation(question_id: int, image_id: int | str = 42, **more: object) -> dict[str, object]:
+    answers = [{"answer": f"a{number}", "answer_id": number} for number in (1, 2)]
+    row = {"question_id": question_id, "image_id": image_id, "answers": answers, "answer_type": "other"}
+    return {**row, "question_type": "what", **more}
+
+
+def vqa(folder: Path, questions: object, annotations: object, **more: object) -> DataSet:
+    files = written(folder / "q.json", questions), written(folder / "a.json", annotations)
+    return load("vqav2", Sources(*files, **more))  # type: ignore[arg-type]
+
+
+class TestVqa:
+    def test_both_files_make_examples_in_the_order_of_the_annotations(self, tmp_path: Path) -> None:
+        head = {"data_type": "mscoco", "data_subtype": "val2014"}
+        data = vqa(
+            tmp_path,
+            head | {"questions": [question(1), question(2)]},
+            head | {"annotations": [annotation(2), annotation(1)]},
+            images=tmp_path / "val2014",
+        )
+        assert [example.question_id for example in data.examples] == [2, 1]
+        assert data.examples[0] == Example(
+            2,
+            tmp_path / "val2014" / "COCO_val2014_000000000042.jpg",
+            "q2?",
+            ("a1", "a2"),
+            "other",
+            "what",
+            {"image_id": "42"},
+        )
+
+    @pytest.mark.parametrize(
+        ("head", "row", "name"),
+        [
+            ({"data_type": "mscoco", "data_subtype": "test2015"}, {}, "COCO_test2015_000000000042.jpg"),
+            ({"data_type": "mscoco", "data_subtype": "val2017"}, {}, "000000000042.jpg"),
+            ({"data_type": "abstract_v002", "data_subtype": "val2015"}, {}, "abstract_v002_val2015_000000000042.png"),
+            ({}, {"coco_split": "train2014"}, "COCO_train2014_000000000042.jpg"),
+            ({"data_type": "TextVQA", "data_subtype": "val"}, {"image_id": "0a1b"}, "0a1b.jpg"),
+        ],
+    )
+    def test_pictures_are_named_as_officially(
+        self, tmp_path: Path, head: dict[str, str], row: dict[str, str], name: str
+    ) -> None:
+        questions = [question(1) | row]
+        data = vqa(tmp_path, head | {"questions": questions} if head else questions, [annotation(1)])
+        assert data.examples[0].image == tmp_path / name
+
+    def test_a_template_names_them_otherwise(self, tmp_path: Path) -> None:
+        template = "{image_id:06d}-{question_id}.png"
+        assert (
+            vqa(tmp_path, [question(1)], [annotation(1)], image_name=template).examples[0].image.name == "000042-1.png"
+        )
+        with pytest.raises(DataError, match="--image-name"):
+            vqa(tmp_path, [question(1)], [annotation(1)], image_name="{nothing}")
+        with pytest.raises(DataError, match="--image-name"):
+            vqa(tmp_path, [question(1)], [annotation(1)])
+
+    def test_one_file_may_hold_both(self, tmp_path: Path) -> None:
+        rows = [{"question_id": 7, "image_id": "0a", "question": "what?", "answers": ["one", "two"], "image_width": 5}]
+        data = load("textvqa", Sources(annotations=written(tmp_path / "val.json", {"data": rows})))
+        assert data.examples[0].answers == ("one", "two")
+        assert data.examples[0].extra["image_width"] == "5"
+
+    @pytest.mark.parametrize(
+        ("questions", "annotations", "says"),
+        [
+            ([question(1), question(2), question(1)], [annotation(1)], r"q\.json: \[2\]: question 1 .* also at \[0\]"),
+            ([question(1)], [annotation(1), annotation(1)], r"a\.json: \[1\]: question 1 .* also at \[0\]"),
+            ([question(1)], [annotation(1), annotation(2)], r"a\.json: 1 annotated questions are not in .*question 2"),
+            ([question(1) | {"question": 5}], [annotation(1)], r"q\.json: question 1\.question: it must be a text"),
+            ([question(1)], [annotation(1) | {"answers": []}], r"a\.json: question 1\.answers"),
+            ({"task_type": "Multiple Choice", "questions": [question(1)]}, [annotation(1)], "multiple-choice"),
+        ],
+    )
+    def test_what_cannot_be_asked_is_refused_with_its_place(
+        self, tmp_path: Path, questions: object, annotations: object, says: str
+    ) -> None:
+        with pytest.raises(DataError, match=says):
+            vqa(tmp_path, questions, annotations, image_name="{image_id}.jpg")
+
+    def test_files_that_are_not_given_are_named(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="--annotations"):
+            load("vqav2", Sources(questions=written(tmp_path / "q.json", [question(1)])))
+        with pytest.raises(DataError, match="--questions"):
+            load("vqav2", Sources(annotations=written(tmp_path / "a.json", [annotation(1)])))
+
+
+VIZWIZ_ROW = {"image": "a.jpg", "question": "what?", "answers": [{"answer": "x", "answer_confidence": "yes"}] * 10}
+
+
+class TestVizWiz:
+    def test_a_question_is_known_by_its_picture(self, tmp_path: Path) -> None:
+        row = VIZWIZ_ROW | {"answer_type": "other", "answerable": 1}
+        data = load("vizwiz", Sources(written(tmp_path / "val.json", [row]), images=tmp_path / "val"))
+        answers = ("x",) * 10
+        assert data.examples == [
+            Example("a.jpg", tmp_path / "val" / "a.jpg", "what?", answers, "other", extra={"answerable": "1"})
+        ]
+
+    def test_answerability_is_the_probability_or_what_the_reply_says(self, tmp_path: Path) -> None:
+        rows = [VIZWIZ_ROW | {"image": name} for name in "abcd"]
+        data = load("vizwiz", Sources(written(tmp_path / "val.json", rows)))
+        replies = [
+            Prediction("a", answer="x", answerable=True, answerability=0.75),
+            Prediction("b", answer="unanswerable", answerable=False),
+            Prediction("c", answer="x"),
+            Prediction("d", error="image_truncated"),
+        ]
+        written_rows = data.format.answerability(zip(data.examples, replies, strict=True))
+        assert written_rows is not None
+        assert json.loads(written_rows) == [
+            {"image": "a", "answerable": 0.75},
+            {"image": "b", "answerable": 0.0},
+            {"image": "c", "answerable": 1.0},
+            {"image": "d", "answerable": 1.0},
+        ]
+
+
+class TestJsonl:
+    def test_lines_without_ids_are_known_by_number_and_may_be_selected_by_any_key(self, tmp_path: Path) -> None:
+        rows = [{"image": "p/a.png", "question": "q?", "answers": ["x"], "kind": kind, "good": True} for kind in "uvu"]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+        data = load("jsonl", Sources(annotations=path))
+        assert [(e.question_id, e.image) for e in data.examples] == [(n, tmp_path / "p/a.png") for n in (1, 2, 3)]
+        assert [e.question_id for e in select(data, [("kind", "u")], None).examples] == [1, 3]
+        assert [e.question_id for e in select(data, [("kind", "u"), ("kind", "v")], 2).examples] == [1, 2]
+        assert not select(data, [("kind", "u"), ("good", "true")], None).whole
+        with pytest.raises(RunError, match=r"'colour' .* there are .*good, kind"):
+            select(data, [("colour", "u")], None)
+        with pytest.raises(RunError, match="no question is left"):
+            select(data, [("kind", "u"), ("good", "false")], None)
+
+    def test_twice_the_same_id_is_refused_with_both_places(self, tmp_path: Path) -> None:
+        rows = [{"image": "a.png", "question": "q?", "answers": ["x"], "question_id": 5}] * 2
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+        with pytest.raises(DataError, match=r"line 2.* line 1"):
+            load("jsonl", Sources(annotations=path))
+
+    def test_the_real_photographs(self) -> None:
+        data = load("jsonl", Sources(annotations=shared("real", "manifest.jsonl")))
+        assert len(data.examples) == 766
+        chosen, left_out = check_pictures(select(data, [("kind", "vqa_v2_human")], None), skip_missing=False)
+        assert (len(chosen.examples), left_out) == (52, 0)
+        assert chosen.examples[0].question_id == 25006
+
+
+def test_missing_pictures_are_counted_and_named(tmp_path: Path) -> None:
+    rows = [{"image": f"{number}.png", "question": "q?", "answers": ["x"]} for number in (1, 2, 3, 3)]
+    data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))))
+    (tmp_path / "2.png").write_bytes(b"x")
+    with pytest.raises(RunError, match=r"2 of 3 pictures are missing: .*1\.png, .*3\.png.*--skip-missing"):
+        check_pictures(data, skip_missing=False)
+    left, count = check_pictures(data, skip_missing=True)
+    assert ([example.question_id for example in left.examples], count) == ([2], 3)
+    (tmp_path / "2.png").unlink()
+    with pytest.raises(RunError, match="3 of 3"):
+        check_pictures(data, skip_missing=True)
+
+
+# Each golden set with the answers that its official program scored, and the accuracy that it gave.
+SETS = [
+    ("vqav2", "vqa_official_format", "questions.json", "annotations.json", "results.json", "question_id"),
+    ("okvqa", "okvqa_format", "questions.json", "annotations.json", "results.json", "question_id"),
+    ("vizwiz", "vizwiz_format", None, "annotations_a.json", "results_vqa_a.json", "image"),
+]
+
+
+@pytest.mark.parametrize("part", [None, 50])
+@pytest.mark.parametrize(("name", "folder", "questions", "annotations", "results", "key"), SETS)
+def test_results_and_parts_of_sets_fit_the_official_evaluator(
+    tmp_path: Path,
+    name: str,
+    folder: str,
+    questions: str | None,
+    annotations: str,
+    results: str,
+    key: str,
+    part: int | None,
+) -> None:
+    files = GOLDEN / folder
+    name_of_picture = "{image}" if key == "image" else "{image_id}"
+    sources = Sources(questions and files / questions, files / annotations, image_name=name_of_picture)
+    data = select(load(name, sources), [], part)
+    answers = {row[key]: row["answer"] for row in json.loads((files / results).read_text())}
+    pairs = [(e, Prediction(e.question_id, answer=answers[e.question_id] or None)) for e in data.examples]
+    write_whole(tmp_path / "results.json", data.format.results(pairs))
+    scores = data.score(data.scoring_files(tmp_path / "selection"), tmp_path / "results.json", None, "2021")
+    accuracies = data.format.accuracies(scores.per_question, pairs)
+    inputs = Inputs(annotations=files / annotations, results=files / results)
+    whole = evaluator(name)(inputs).per_question
+    assert accuracies == {example.question_id: whole[example.question_id] for example in data.examples}
+    assert scores.questions == (part or len(answers))
