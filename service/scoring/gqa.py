@@ -106,7 +106,7 @@ class _Tally:
         self._per_question[qid] = right
         self._lists["accuracy"].append(right)
         self._lists["open" if question.structural == "query" else "binary"].append(right)
-        keys = (question.structural, question.semantic, question.steps, question.words)
+        keys: tuple[str | int, ...] = (question.structural, question.semantic, question.steps, question.words)
         for name, key in zip(_TABLES, keys, strict=True):
             self._tables[name][key].append(right)
         if self._choices:

@@ -113,8 +113,8 @@ def _attention_on(attention: NDArray[np.float64], regions: NDArray[np.float64]) 
     """The attention [n, n] on the regions [k, 4], added in the official order: by region, then cell by cell."""
     size = len(attention)
     edge = 1.0 / size
-    low = edge * np.arange(size)
-    high = edge * np.arange(1, size + 1)
+    low = edge * np.arange(size, dtype=np.float64)
+    high = edge * np.arange(1, size + 1, dtype=np.float64)
     across = _overlap(low, high, regions[:, 0:1], regions[:, 2:3])[:, :, None]
     down = _overlap(low, high, regions[:, 1:2], regions[:, 3:4])[:, None, :]
     area = (high - low)[:, None] * (high - low)[None, :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def records(path: Path, rows: Iterable[tuple[str, Any]], *needs: str) -> Iterato
         yield place, row
 
 
-def text_of(path: Path, place: str, row: dict[str, Any], name: str) -> str:
+def text_of(path: Path, place: str, row: Mapping[str, Any], name: str) -> str:
     """The text under a key.
 
     Raises:
