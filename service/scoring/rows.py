@@ -8,6 +8,7 @@ from typing import Any
 
 from service.errors import DataError
 from service.scoring.files import read_json
+from service.scoring.scores import QuestionId
 
 
 def read_array(path: Path, of: str) -> list[tuple[str, Any]]:
@@ -50,6 +51,18 @@ def text_of(path: Path, place: str, row: Mapping[str, Any], name: str) -> str:
     value = row[name]
     if not isinstance(value, str):
         raise DataError(path, f"expected a text, and this is {kind(value)}", f"{place}.{name}")
+    return value
+
+
+def id_of(path: Path, place: str, row: Mapping[str, Any], name: str) -> QuestionId:
+    """The question id under a key.
+
+    Raises:
+        DataError: it is neither a whole number nor a text.
+    """
+    value = row[name]
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise DataError(path, f"expected a whole number or a text, and this is {kind(value)}", f"{place}.{name}")
     return value
 
 

@@ -1,0 +1,40 @@
+"""The answer normalisation of facebookresearch/reliable_vqa, under Python 3.
+
+It has the words of the VQA code (numbers, articles, contractions) and other rules for punctuation: marks at the ends
+go, a comma between digits goes, and a mark beside a mark or a space, or between two letters, becomes a space. A mark
+between a letter and a digit stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from service.answers.normalise import _ARTICLES, _CONTRACTIONS, _NUMBER_WORDS
+
+_MARKS: Final = r"\\;/\"`\[\](){}<>@=+_\-,?!"
+_AT_START: Final = re.compile(rf"\A[ {_MARKS}]+(?=[a-zA-Z0-9 ])")
+_AT_END: Final = re.compile(rf"(?<=[a-zA-Z0-9 ])[ {_MARKS}]+\Z")
+_COMMAS_IN_NUMBER: Final = re.compile(r"(?<=\d),+(?=\d)")
+_BESIDE_MARK_OR_SPACE: Final = re.compile(rf"(?<=[ {_MARKS}])[{_MARKS}]|[{_MARKS}](?=[ {_MARKS}])")
+_BETWEEN_LETTERS: Final = re.compile(rf"(?<=[a-zA-Z])[{_MARKS}](?=[a-zA-Z])")
+_SPACES: Final = re.compile(" +")
+_FULL_STOP: Final = re.compile(r"\.(?!\d)")  # the original's look-behind is a look-ahead by mistake and always holds
+_FULL_STOPS_REMOVED: Final = 32  # re.UNICODE, in the place of a count
+
+
+def process_punctuation(text: str) -> str:
+    """The second stage (`processPunctuation`), after white space around the text is gone."""
+    out = _AT_START.sub("", text)
+    out = _AT_END.sub("", out)
+    out = _COMMAS_IN_NUMBER.sub("", out)
+    out = _BESIDE_MARK_OR_SPACE.sub(" ", out)
+    out = _SPACES.sub(" ", out)
+    out = _BETWEEN_LETTERS.sub(" ", out)
+    return _FULL_STOP.sub("", out, count=_FULL_STOPS_REMOVED)
+
+
+def process_digits_articles(text: str) -> str:
+    """The third stage (`processDigitArticle`): small letters, number words, articles, contractions."""
+    words = (_NUMBER_WORDS.get(word, word) for word in text.lower().split())
+    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
