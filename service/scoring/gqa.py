@@ -16,8 +16,8 @@ from typing import Any, Final
 from service.errors import DataError
 from service.scoring.gqa_files import Question, is_balanced, parse_question, read_objects, read_predictions
 from service.scoring.gqa_grounding import Grounding
+from service.scoring.rounding import mean
 from service.scoring.scores import Inputs, QuestionId, Scores
-from service.scoring.sums import mean
 
 _METRICS: Final = (
     "binary",

@@ -9,7 +9,7 @@ from typing import Any
 
 from service.errors import DataError
 from service.scoring.files import read_json
-from service.scoring.rows import kind, read_array, records, text_of
+from service.scoring.rows import kind_of, read_array, records, text_of
 
 # Steps whose text holds one of these only name the result, and do not count as reasoning.
 _FINAL_STEPS = ("exist", "query: name", "choose name")
@@ -60,7 +60,7 @@ def read_objects(path: Path, what: str) -> dict[str, Any]:
 def _object(path: Path, what: str) -> dict[str, Any]:
     value = read_json(path)
     if not isinstance(value, dict):
-        raise DataError(path, f"expected a JSON object of {what} by id, and this is {kind(value)}")
+        raise DataError(path, f"expected a JSON object of {what} by id, and this is {kind_of(value)}")
     return value
 
 
@@ -78,7 +78,7 @@ def read_predictions(path: Path) -> tuple[dict[str, Any], list[str]]:
     for place, row in rows:
         for name in ("questionId", "prediction"):
             if isinstance(row[name], list | dict):
-                raise DataError(path, f"expected a text, and this is {kind(row[name])}", f"{place}.{name}")
+                raise DataError(path, f"expected a text, and this is {kind_of(row[name])}", f"{place}.{name}")
         predictions[row["questionId"]] = row["prediction"]
     notes = []
     if repeated := len(rows) - len(predictions):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from service.errors import DataError
 from service.scoring.gqa_files import Question, read_objects
-from service.scoring.rows import kind, read_array, records
+from service.scoring.rows import kind_of, read_array, records
 
 _NUMBERS_OF_A_REGION: Final = 5  # x0, y0, x1, y1, attention
 
@@ -92,7 +92,7 @@ def _map(path: Path, place: str, qid: object, rows: Any, size: int | None) -> ND
     """One attention map, a square array of numbers, of the size that the first one has."""
     place = f"{place} (question {qid})"
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
-        raise DataError(path, f"expected an attention map, an array of rows, and this is {kind(rows)}", place)
+        raise DataError(path, f"expected an attention map, an array of rows, and this is {kind_of(rows)}", place)
     widths = {len(row) for row in rows}
     if widths == {_NUMBERS_OF_A_REGION} and len(rows) != _NUMBERS_OF_A_REGION:
         what = (

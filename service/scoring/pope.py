@@ -13,7 +13,6 @@ Answers and labels belong together by their order, as in the original.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,16 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
+from service.scoring.chains import LONELY_FULL_STOP, punctuation3
 from service.scoring.files import read_rows
 from service.scoring.rows import records, text_of
 from service.scoring.scores import Inputs, QuestionId, Scores
 
 LIKE: Final = ("official", "lmms-eval", "vlmevalkit")
-
-_MARKS: Final = ';/[]"{}()=+\\_-><@`,?!'
-_DIGIT_COMMA_DIGIT: Final = re.compile(r"\d,\d")
-_FULL_STOP: Final = re.compile(r"(?<!\d)\.(?!\d)")
-_FULL_STOPS_REMOVED: Final = 32  # re.UNICODE, in the place of a count
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +68,10 @@ def says_yes(answer: str) -> bool:
 
 def extract_yes_or_no(answer: str) -> str:
     """What VLMEvalKit (YOrN_Extraction) takes an answer for: "Yes", "No" or "Unknown"."""
-    words = set(_without_marks(answer.lower()).split())
+    words = set(punctuation3(answer.lower(), full_stop=LONELY_FULL_STOP).split())
     if ("yes" in words) == ("no" in words):
         return "Unknown"
     return "Yes" if "yes" in words else "No"
-
-
-def _without_marks(text: str) -> str:
-    """VLMEvalKit's process_punctuation: a mark is deleted if it stands beside a space anywhere, else becomes one."""
-    delete_all = _DIGIT_COMMA_DIGIT.search(text) is not None
-    table = {ord(p): "" if delete_all or f"{p} " in text or f" {p}" in text else " " for p in _MARKS}
-    return _FULL_STOP.sub("", text.translate(table), count=_FULL_STOPS_REMOVED)
 
 
 def _read(labels: Path, answers: Path) -> list[Row]:

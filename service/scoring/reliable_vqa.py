@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
+from service.scoring.chains import strip3, words3
 from service.scoring.files import read_json
 from service.scoring.reliability import choose_thresholds, effective_reliability, risk_coverage
-from service.scoring.reliable_vqa_text import process_digits_articles, process_punctuation
-from service.scoring.rows import id_of, kind, read_array, records, text_of
+from service.scoring.reliable_vqa_text import process_punctuation
+from service.scoring.rounding import mean, total
+from service.scoring.rows import id_of, kind_of, read_array, records, text_of
 from service.scoring.scores import Inputs, QuestionId, Scores
-from service.scoring.sums import left_to_right, mean
 
 _FULL_MARKS: Final = 3
 
@@ -55,7 +56,7 @@ def score(inputs: Inputs) -> Scores:
     if len(results.ids) < 2:
         raise DataError(inputs.results, "the risk-coverage curve needs two results at least, and there is one")
     figures: dict[str, Any] = {
-        "vqa_accuracy": round(100 * left_to_right(results.accuracies) / len(results.accuracies), 2),
+        "vqa_accuracy": round(100 * total(results.accuracies) / len(results.accuracies), 2),
         **risk_coverage(results.confidences, results.accuracies),
     }
     lines, notes = [], []
@@ -136,7 +137,7 @@ def _confidence(path: Path, place: str, value: object) -> float:
     try:
         confidence = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise DataError(path, f"expected a number, and this is {kind(value)}", f"{place}.confidence") from error
+        raise DataError(path, f"expected a number, and this is {kind_of(value)}", f"{place}.confidence") from error
     if math.isnan(confidence):
         raise DataError(path, "the confidence is not a number (NaN) and cannot be ordered", f"{place}.confidence")
     return confidence
@@ -154,8 +155,8 @@ def _in_set_order(ids: list[QuestionId]) -> list[QuestionId]:
 def _accuracy(answer: str, people: list[dict[str, Any]]) -> float:
     """The VQA accuracy as the original has it. Changes the answers of `people` in place, as the original does."""
     for record in people:
-        record["answer"] = _stripped(record["answer"])
-    said = _stripped(answer)
+        record["answer"] = strip3(record["answer"])
+    said = strip3(answer)
     if len({record["answer"] for record in people}) > 1:
         for record in people:
             record["answer"] = _normalised(record["answer"])
@@ -167,12 +168,8 @@ def _accuracy(answer: str, people: list[dict[str, Any]]) -> float:
     return mean(marks)
 
 
-def _stripped(text: str) -> str:
-    return text.replace("\n", " ").replace("\t", " ").strip()
-
-
 def _normalised(text: str) -> str:
-    return process_digits_articles(process_punctuation(text))
+    return words3(process_punctuation(text))
 
 
 def _by_type(

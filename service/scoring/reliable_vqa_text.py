@@ -1,16 +1,14 @@
-"""The answer normalisation of facebookresearch/reliable_vqa, under Python 3.
+"""The punctuation of facebookresearch/reliable_vqa, under Python 3.
 
-It has the words of the VQA code (numbers, articles, contractions) and other rules for punctuation: marks at the ends
-go, a comma between digits goes, and a mark beside a mark or a space, or between two letters, becomes a space. A mark
-between a letter and a digit stays.
+For words (numbers, articles, contractions) it does as the VQA code does. For punctuation it has other rules: marks at
+the ends go, a comma between digits goes, and a mark beside a mark or a space, or between two letters, becomes a space.
+A mark between a letter and a digit stays.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Final
-
-from service.answers.normalise import _ARTICLES, _CONTRACTIONS, _NUMBER_WORDS
 
 _MARKS: Final = r"\\;/\"`\[\](){}<>@=+_\-,?!"
 _AT_START: Final = re.compile(rf"\A[ {_MARKS}]+(?=[a-zA-Z0-9 ])")
@@ -32,9 +30,3 @@ def process_punctuation(text: str) -> str:
     out = _SPACES.sub(" ", out)
     out = _BETWEEN_LETTERS.sub(" ", out)
     return _FULL_STOP.sub("", out, count=_FULL_STOPS_REMOVED)
-
-
-def process_digits_articles(text: str) -> str:
-    """The third stage (`processDigitArticle`): small letters, number words, articles, contractions."""
-    words = (_NUMBER_WORDS.get(word, word) for word in text.lower().split())
-    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)

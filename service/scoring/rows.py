@@ -23,7 +23,7 @@ def read_array(path: Path, of: str) -> list[tuple[str, Any]]:
     """
     value = read_json(path)
     if not isinstance(value, list):
-        raise DataError(path, f"expected a JSON array of {of}, and this is {kind(value)}")
+        raise DataError(path, f"expected a JSON array of {of}, and this is {kind_of(value)}")
     return [(f"[{index}]", row) for index, row in enumerate(value)]
 
 
@@ -35,7 +35,7 @@ def records(path: Path, rows: Iterable[tuple[str, Any]], *needs: str) -> Iterato
     """
     for place, row in rows:
         if not isinstance(row, dict):
-            raise DataError(path, f"expected an object with {', '.join(needs)}, and this is {kind(row)}", place)
+            raise DataError(path, f"expected an object with {', '.join(needs)}, and this is {kind_of(row)}", place)
         for name in needs:
             if name not in row:
                 raise DataError(path, f"the key {name!r} is missing", place)
@@ -50,7 +50,7 @@ def text_of(path: Path, place: str, row: Mapping[str, Any], name: str) -> str:
     """
     value = row[name]
     if not isinstance(value, str):
-        raise DataError(path, f"expected a text, and this is {kind(value)}", f"{place}.{name}")
+        raise DataError(path, f"expected a text, and this is {kind_of(value)}", f"{place}.{name}")
     return value
 
 
@@ -62,11 +62,13 @@ def id_of(path: Path, place: str, row: Mapping[str, Any], name: str) -> Question
     """
     value = row[name]
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise DataError(path, f"expected a whole number or a text, and this is {kind(value)}", f"{place}.{name}")
+        raise DataError(path, f"expected a whole number or a text, and this is {kind_of(value)}", f"{place}.{name}")
     return value
 
 
-def kind(value: object) -> str:
-    """What a JSON value is, in the words of JSON."""
-    names = {dict: "an object", list: "an array", str: "a text", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
+def kind_of(value: object) -> str:
+    """What a JSON value is, for a message."""
+    if value is None:
+        return "null"
+    names = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "an array"}
+    return names.get(type(value), "an object")
