@@ -22,6 +22,7 @@ from typing import Any, Final
 from service.errors import DataError
 from service.scoring import chains
 from service.scoring.rounding import total
+from service.scoring.rows import kind_of
 from service.scoring.rules import LIKE, OFFICIAL, Accuracy, comparison
 from service.scoring.scores import Inputs, Scores
 from service.scoring.vqa_format import (
@@ -29,7 +30,6 @@ from service.scoring.vqa_format import (
     Results,
     check_covered,
     explain,
-    kind_of,
     read_image_rows,
     read_results,
 )
