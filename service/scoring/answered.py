@@ -27,7 +27,7 @@ def id_name(path: Path, place: str, row: Mapping[str, Any]) -> str:
 
 
 def answers_by_id(
-    path: Path, rows: Iterable[tuple[str, Any]], wanted: Mapping[QuestionId, Any], annotations: Path
+    path: Path, rows: Iterable[tuple[str, Any]], wanted: Mapping[Any, Any], annotations: Path
 ) -> dict[QuestionId, str]:
     """The answers of a results file by question id.
 
