@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import DataError
+from service.errors import DataError, MissingExtraError
 from service.scoring.answered import answers_by_id, id_name
 from service.scoring.files import read_json, read_rows
 from service.scoring.rounding import mean
@@ -43,7 +43,7 @@ def anls(prediction: str, answers: Sequence[str], like: str = "official") -> flo
     Raises:
         ValueError: there are no answers, `like` is not known, or, for "m4c", an answer and the prediction are both
             empty, where that program divides by zero.
-        ModuleNotFoundError: rapidfuzz is not installed.
+        MissingExtraError: rapidfuzz is not installed.
     """
     if like not in _DISTANCES:
         raise ValueError(f"like is {like!r}; it must be one of {', '.join(_DISTANCES)}")
@@ -79,8 +79,10 @@ def _collapsed(text: str) -> str:
 
 
 def _edits(one: str, other: str) -> int:
-    from rapidfuzz.distance import Levenshtein
-
+    try:
+        from rapidfuzz.distance import Levenshtein
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("rapidfuzz") from error
     return Levenshtein.distance(one, other)
 
 
@@ -94,7 +96,7 @@ def score(inputs: Inputs, dataset: str = "docvqa") -> Scores:
 
     Raises:
         DataError: a file cannot be used, or the results are not those of these questions.
-        ModuleNotFoundError: rapidfuzz is not installed.
+        MissingExtraError: rapidfuzz is not installed.
     """
     questions = _read_questions(inputs.annotations)
     answers = answers_by_id(inputs.results, read_rows(inputs.results), questions, inputs.annotations)

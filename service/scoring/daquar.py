@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import DataError
+from service.errors import DataError, MissingExtraError
 from service.scoring.answered import answers_by_id
 from service.scoring.files import read_rows, read_text
 from service.scoring.rounding import mean
@@ -116,9 +116,7 @@ def _wups() -> tuple[Wups | None, list[str]]:
     """The measure, or None and what to install."""
     try:
         return Wups(), []
-    except ModuleNotFoundError:
-        return None, ["WUPS is left out: it needs nltk; pip install 'vqa-service[eval]'"]
-    except LookupError as error:
+    except (MissingExtraError, LookupError) as error:
         return None, [f"WUPS is left out: {error}"]
 
 

@@ -23,6 +23,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from service.errors import MissingExtraError
+
 RISKS: Final = (0.01, 0.05, 0.1, 0.2)
 COSTS: Final = (1, 10, 100)
 
@@ -62,10 +64,12 @@ def risk_coverage(
 
     Raises:
         ValueError: as `risk_coverage_curve`, or there are fewer than two questions.
-        ModuleNotFoundError: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
-    from sklearn.metrics import auc
-
+    try:
+        from sklearn.metrics import auc
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("scikit-learn") from error
     confidence, accuracy = _checked(confidences, accuracies)
     if len(confidence) < 2:
         raise ValueError("the area under the risk-coverage curve needs two questions at least, and there is one")

@@ -48,7 +48,7 @@ def score(inputs: Inputs) -> Scores:
 
     Raises:
         DataError: a file cannot be used, or a result belongs to no question or has no confidence.
-        ModuleNotFoundError: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     annotations = _read_annotations(inputs.annotations)
     choices = _read_choices(inputs.questions)

@@ -15,6 +15,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
+from service.errors import MissingExtraError
+
 DEBIAN_WORDNET: Final = Path("/usr/share/wordnet")
 INSTALL_WORDNET: Final = (
     "install WordNet 3.0: `apt-get install wordnet-base` (Debian), or `python -m nltk.downloader wordnet`"
@@ -38,7 +40,7 @@ class Wups:
         folder: where WordNet's files are if not on nltk's data path; none takes Debian's place.
 
     Raises:
-        ModuleNotFoundError: nltk is not installed.
+        MissingExtraError: nltk is not installed.
         LookupError: WordNet is neither on nltk's data path nor in Debian's place; the message says what to install.
     """
 
@@ -86,10 +88,12 @@ def _open_wordnet(folder: Path) -> Any:
     Debian leaves out `lexnames`, a list of names that no similarity looks at; a stand-in takes its place. nltk reads
     only below its data path, so the folder is put on it.
     """
-    import nltk
-    from nltk.corpus import wordnet
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
+    try:
+        import nltk
+        from nltk.corpus import wordnet
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("nltk") from error
     try:
         wordnet.ensure_loaded()
     except LookupError:
