@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+
+def read(path: Path) -> Any:
+    """A JSON value, or the values of JSON Lines, from a file that may be compressed."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        # Only a line feed ends a line: the texts hold every other separator that there is.
+        return [json.loads(line) for line in text.split("\n") if line]
 
 
 def golden(*parts: str) -> Any:
