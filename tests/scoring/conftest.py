@@ -1,8 +1,7 @@
-"""`vqa score` as a command, in this process, and golden files."""
+"""`vqa score` as a command, in this process."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +12,6 @@ from click.testing import CliRunner
 
 from service.cli.main import cli
 from service.errors import DataError
-
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-
-
-def read(path: Path) -> Any:
-    """JSON, or JSON Lines, from a file that may be compressed."""
-    text = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in text.split("\n") if line]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from service.scoring.question_types import answer_type, question_type
 from service.scoring.rounding import round_half_away
-from tests.scoring.conftest import read
+from tests.support.golden import read
 from tests.support.shared import shared
 
 

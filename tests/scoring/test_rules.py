@@ -6,7 +6,7 @@ import pytest
 
 from service.scoring import chains
 from service.scoring.rules import Accuracy, comparison
-from tests.scoring.conftest import GOLDEN, read
+from tests.support.golden import GOLDEN, read
 
 ROWS = {row["id"]: row for row in read(GOLDEN / "vqa_golden.jsonl.gz")}
 OTHERS = read(GOLDEN / "other_evaluators_golden.jsonl.gz")

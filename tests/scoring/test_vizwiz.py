@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.scoring.vizwiz import unanswerability, unanswerability_raw
-from tests.scoring.conftest import GOLDEN, read
+from tests.support.golden import GOLDEN, read
 from tests.support.shared import shared
 
 FOLDER = GOLDEN / "vizwiz_format"

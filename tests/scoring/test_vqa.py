@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scoring.conftest import GOLDEN, read
+from tests.support.golden import GOLDEN, read
 from tests.support.shared import shared
 
 
