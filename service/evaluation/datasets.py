@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from service.answers import ACCURACY_CODES
 from service.errors import DataError
 from service.evaluation.asker import RunError
 from service.evaluation.formats.base import Format, Sources
-from service.evaluation.records import Example
+from service.evaluation.records import Example, Prediction
 from service.scoring.datasets import evaluator
+from service.scoring.files import write_whole
 from service.scoring.scores import Inputs, Scores
 
 _SHOWN: Final = 5
@@ -72,6 +75,24 @@ class DataSet:
             annotations=annotations, results=results, questions=questions, code=code, answerability=answerability
         )
         return evaluator(self.name)(inputs)
+
+    def rehearse(self) -> None:
+        """Score as if nothing had been answered, so that whatever the evaluator refuses is known before any work.
+
+        Raises:
+            DataError: what it refuses.
+        """
+        with TemporaryDirectory(prefix="vqa-eval-") as name:
+            folder = Path(name)
+            write_whole(folder / "results.json", self.format.results(self._unanswered()))
+            answerability = self.format.answerability(self._unanswered())
+            if answerability is not None:
+                write_whole(folder / "answerability.json", answerability)
+            rated = None if answerability is None else folder / "answerability.json"
+            self.score(self.scoring_files(folder / "selection"), folder / "results.json", rated, ACCURACY_CODES[0])
+
+    def _unanswered(self) -> Iterator[tuple[Example, Prediction]]:
+        return ((example, Prediction(example.question_id)) for example in self.examples)
 
 
 def load(name: str, sources: Sources) -> DataSet:

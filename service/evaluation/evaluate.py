@@ -15,7 +15,7 @@ from service.evaluation.datasets import DataSet
 from service.evaluation.journal import Journal
 from service.evaluation.outcome import write_outcome
 from service.evaluation.records import Prediction
-from service.evaluation.run_files import RunFiles, file_digest
+from service.evaluation.run_files import RunFiles, digest
 from service.evaluation.runner import Pace, ask_view
 from service.evaluation.stopping import Stopping
 from service.evaluation.views import View
@@ -74,6 +74,7 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
         RunError: the run cannot begin or cannot go on; what was answered is kept.
         DataError: a file cannot be read or written.
     """
+    plan.data.rehearse()
     with plan.folder.locked(), ExitStack() as stack:
         journals: dict[str, Journal] = {}
         speed: dict[str, dict[str, Any]] = {}
@@ -108,7 +109,7 @@ async def _claim(plan: Plan, asker: Asker) -> dict[str, Any]:
     models = await asker.models()
     fingerprint = {
         "dataset": plan.data.name,
-        "files": {name: file_digest(path) for name, path in plan.data.sources.files.items() if path.is_file()},
+        "files": {name: digest(path) for name, path in plan.data.sources.files.items()},
         "models": models,
         "top_k": TOP_K,
         **plan.options,

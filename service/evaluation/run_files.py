@@ -144,17 +144,23 @@ def suffix(view: str) -> str:
     return "" if view == SIGHTED else f"-{view}"
 
 
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file, hexadecimal.
+def digest(path: Path) -> str | dict[str, str]:
+    """The SHA-256 of a file, hexadecimal, or of each file in a folder (GQA comes in chunks).
 
     Raises:
         DataError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        if path.is_dir():
+            return {part.name: _digest(part) for part in sorted(path.iterdir()) if part.is_file()}
+        return _digest(path)
     except OSError as error:
         raise DataError(path, f"it cannot be read: {error.strerror}") from error
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from service.errors import DataError
 from service.evaluation.formats.base import (
@@ -49,16 +49,9 @@ class GqaFormat(PlainFormat):
         return json_bytes([{"questionId": e.question_id, "prediction": said(p)} for e, p in pairs])
 
     def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`; what a question entails is cut down to what was asked, too."""
+        """As `Format.select`; a part has no consistency where it entails what was not asked, and the scores say so."""
         rows = read_objects(sources.only_file(), "questions")
         wanted = {str(example.question_id) for example in examples}
         file = folder / "questions.json"
-        write_whole(file, json_bytes({key: _cut(rows[key], wanted) for key in rows if key in wanted}))
+        write_whole(file, json_bytes({key: rows[key] for key in rows if key in wanted}))
         return sources.at(file)
-
-
-def _cut(row: dict[str, Any], wanted: set[str]) -> dict[str, Any]:
-    entailed = row.get("entailed")
-    if not isinstance(entailed, list):
-        return row
-    return {**row, "entailed": [question_id for question_id in entailed if question_id in wanted]}
