@@ -73,6 +73,12 @@ async def test_a_server_with_lower_limits_is_asked_within_them() -> None:
     assert {each.answer for each in got if isinstance(each, Prediction)} == {"yes"}
 
 
+async def test_a_picture_beyond_the_servers_limit_is_each_questions_error() -> None:
+    with serving(max_body_bytes=1 << 20) as running:
+        got = await outcomes(ServerAsker(running.url), bytes(8 << 20), QUESTIONS[:2])
+    assert [each.error for each in got if isinstance(each, Prediction)] == ["body_too_large"] * 2
+
+
 async def test_a_key_is_sent_and_missed(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("us:0123456789abcdef\n")
