@@ -17,6 +17,7 @@ from service.evaluation.outcome import write_outcome
 from service.evaluation.records import Prediction
 from service.evaluation.run_files import RunFiles, digest
 from service.evaluation.runner import Pace, ask_view
+from service.evaluation.steady import SteadyAsker
 from service.evaluation.stopping import Stopping
 from service.evaluation.views import View
 
@@ -82,12 +83,14 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
 
         async def run() -> int | None:
             async with _started(make_asker) as asker:
-                facts.update(await _claim(plan, asker))
+                models = await asker.models()
+                facts.update(_claim(plan, asker.place, models))
+                steady = SteadyAsker(asker, models)
                 with Stopping() as stopping:
                     for view in plan.views:
                         journals[view.name] = stack.enter_context(Journal(plan.folder.journal(view.name)))
                     for view in plan.views:
-                        speed[view.name] = await _ask(plan, view, asker, journals[view.name], stopping, watcher)
+                        speed[view.name] = await _ask(plan, view, steady, journals[view.name], stopping, watcher)
                         if stopping.signal is not None:
                             break
                     return stopping.signal
@@ -104,9 +107,8 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
         return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
 
 
-async def _claim(plan: Plan, asker: Asker) -> dict[str, Any]:
+def _claim(plan: Plan, place: str, models: list[dict[str, Any]]) -> dict[str, Any]:
     """Make the folder this run's; returns the facts of the run."""
-    models = await asker.models()
     fingerprint = {
         "dataset": plan.data.name,
         "files": {name: digest(path) for name, path in plan.data.sources.files.items()},
@@ -116,7 +118,7 @@ async def _claim(plan: Plan, asker: Asker) -> dict[str, Any]:
     }
     facts = {
         "version": service.__version__,
-        "place": asker.place,
+        "place": place,
         "files": {name: str(path) for name, path in plan.data.sources.files.items()},
         "images": None if plan.data.sources.images is None else str(plan.data.sources.images),
         "questions": len(plan.data.examples),

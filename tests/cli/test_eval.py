@@ -313,6 +313,19 @@ class TestFailures:
             assert run(*of_lines(long, tmp_path), "--server", stub.url, "--quiet").returncode == 0
         assert sum(map(len, stub.requests)) == LONG - answers
 
+    def test_a_server_that_changes_its_model_half_way_stops_the_run(self, long: Path, tmp_path: Path) -> None:
+        def reply(number: int, questions: list[str]) -> Reply:
+            items = [answered("x") for _ in questions]
+            if number == 3:
+                items[-1]["result"]["model"]["revision"] = "2"
+            return 200, {}, {"results": items}
+
+        with stub_service(reply) as stub:
+            done = run(*of_lines(long, tmp_path), "--server", stub.url, "--concurrency", "1")
+        assert done.returncode == 1
+        assert "another model than when the run began: stub, revision 2" in done.stderr
+        assert lines(tmp_path / "predictions.jsonl") == sum(map(len, stub.requests[:3]))
+
     @pytest.mark.parametrize(
         ("arguments", "code", "says"),
         [
