@@ -11,18 +11,49 @@ matches give 0.3, 0.6, 0.9 and 1.0. The codes differ only in what is normalised 
 - "always": both sides, fully, always. Calibration targets use this one: it asks whether the answer is right,
   not whether a script of 2016 or 2021 says so.
 
-Annotators are told apart by position. The original compares whole records, which is the same wherever records
-hold an `answer_id`.
+Annotators are told apart by position here. The originals compare whole records, which is the same wherever
+records hold an `answer_id`; `service.scoring` follows them also where they do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from service.answers.normalise import normalise, process_punctuation, strip_answer
 
-ACCURACY_CODES: Final = ("2021", "2016", "always")
+Form = Callable[[str], str]
+
+
+def as_it_stands(text: str) -> str:
+    """The text itself."""
+    return text
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a code compares: a form of the prediction with a form of each annotator's answer.
+
+    Attributes:
+        said, heard: the forms of the prediction and of an annotator's answer.
+        agreeing: the form by which annotators count as agreeing with one another; None if that changes nothing.
+        said_agreed, heard_agreed: the forms where they all agree.
+    """
+
+    said: Form
+    heard: Form
+    agreeing: Form | None = None
+    said_agreed: Form = as_it_stands
+    heard_agreed: Form = as_it_stands
+
+
+RULES: Final = {
+    "2021": Rule(normalise, normalise, strip_answer, strip_answer, strip_answer),
+    "2016": Rule(normalise, process_punctuation, as_it_stands, normalise, as_it_stands),
+    "always": Rule(normalise, normalise),
+}
+ACCURACY_CODES: Final = tuple(RULES)
 _FULL_MARKS: Final = 3  # so many matches among the others make an answer right
 
 
@@ -42,26 +73,26 @@ def vqa_accuracy(prediction: str, answers: Sequence[str], code: str = "always") 
     """
     if not answers:
         raise ValueError("answers is empty; VQA accuracy needs at least one annotator")
-    said, references = _comparable(prediction, answers, code)
-    matches = [reference == said for reference in references]
-    total = sum(matches)
-    score = 0.0
-    for match in matches:
-        score += min(1.0, (total - match) / _FULL_MARKS)
-    return score / len(matches)
+    if code not in RULES:
+        raise ValueError(f"code is {code!r}; it must be one of {', '.join(ACCURACY_CODES)}")
+    rule = RULES[code]
+    said, heard = rule.said, rule.heard
+    if rule.agreeing is not None and len(set(map(rule.agreeing, answers))) == 1:
+        said, heard = rule.said_agreed, rule.heard_agreed
+    form = said(prediction)
+    matches = [heard(answer) == form for answer in answers]
+    return average(scores_left_out(matches))
 
 
-def _comparable(prediction: str, answers: Sequence[str], code: str) -> tuple[str, list[str]]:
-    """The prediction and the annotators' answers as the code compares them."""
-    if code == "always":
-        return normalise(prediction), [normalise(answer) for answer in answers]
-    if code == "2021":
-        stripped = [strip_answer(answer) for answer in answers]
-        if len(set(stripped)) > 1:
-            return normalise(prediction), [normalise(answer) for answer in stripped]
-        return strip_answer(prediction), stripped
-    if code == "2016":
-        if len(set(answers)) > 1:
-            return normalise(prediction, "2016"), [process_punctuation(answer) for answer in answers]
-        return normalise(prediction, "2016"), list(answers)
-    raise ValueError(f"code is {code!r}; it must be one of {', '.join(ACCURACY_CODES)}")
+def scores_left_out(matches: Sequence[bool]) -> list[float]:
+    """The score against the others as each annotator in turn is left out; `matches` says who said the same."""
+    count = sum(matches)
+    return [min(1.0, (count - match) / _FULL_MARKS) for match in matches]
+
+
+def average(scores: Sequence[float]) -> float:
+    """The mean, added up from left to right, as the official code adds."""
+    total = 0.0
+    for score in scores:
+        total += score
+    return total / len(scores)

@@ -28,8 +28,8 @@ from typing import Final
 
 CODES: Final = ("2021", "2016")
 
-_PUNCTUATION: Final = ';/[]"{}()=+\\_-><@`,?!'
-_HAS_PUNCTUATION: Final = re.compile("[" + re.escape(_PUNCTUATION) + "]")
+PUNCTUATION: Final = ';/[]"{}()=+\\_-><@`,?!'
+_HAS_PUNCTUATION: Final = re.compile("[" + re.escape(PUNCTUATION) + "]")
 _DIGIT_COMMA_DIGIT: Final = re.compile("[0-9],[0-9]")
 _FULL_STOP: Final = re.compile(r"\.(?![0-9])")
 _FULL_STOPS_REMOVED: Final = 32  # re.UNICODE, in the place of a count
@@ -49,7 +49,7 @@ _CAPITALS_OF_LATER: Final = re.compile(
     "\U000118a0-\U000118bf\U00016e40-\U00016e5f\U0001e900-\U0001e921]"
 )
 
-_NUMBER_WORDS: Final = {
+NUMBER_WORDS: Final = {
     "none": "0",
     "zero": "0",
     "one": "1",
@@ -63,7 +63,7 @@ _NUMBER_WORDS: Final = {
     "nine": "9",
     "ten": "10",
 }
-_ARTICLES: Final = frozenset({"a", "an", "the"})
+ARTICLES: Final = frozenset({"a", "an", "the"})
 
 _CACHED_LENGTH: Final = 200  # longer texts are no answers; they are normalised and not kept
 _CACHED_TEXTS: Final = 16_384
@@ -75,7 +75,7 @@ def _read_contractions() -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
-_CONTRACTIONS: Final = _read_contractions()
+CONTRACTIONS: Final = _read_contractions()
 
 
 def strip_answer(text: str) -> str:
@@ -94,8 +94,8 @@ def process_punctuation(text: str) -> str:
 
 def process_digits_articles(text: str) -> str:
     """Third stage (`processDigitArticle`): small letters, number words, articles, contractions."""
-    words = (_NUMBER_WORDS.get(word, word) for word in _lower(text).replace(_SPACE_OF_OLD, " ").split())
-    return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
+    words = (NUMBER_WORDS.get(word, word) for word in _lower(text).replace(_SPACE_OF_OLD, " ").split())
+    return " ".join(CONTRACTIONS.get(word, word) for word in words if word not in ARTICLES)
 
 
 def normalise(text: str, code: str = "2021") -> str:

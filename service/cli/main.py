@@ -12,8 +12,9 @@ from service.backends import ManifestError
 from service.cli.ask import ask
 from service.cli.models import models
 from service.cli.normalise import normalise_command
+from service.cli.score import score_command
 from service.cli.serve import serve
-from service.errors import SettingsError, VQAError
+from service.errors import DataError, SettingsError, VQAError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,6 +27,7 @@ cli.add_command(serve)
 cli.add_command(ask)
 cli.add_command(models)
 cli.add_command(normalise_command)
+cli.add_command(score_command)
 
 
 def run() -> None:
@@ -47,7 +49,7 @@ def run() -> None:
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
-    except (SettingsError, ManifestError) as error:
+    except (DataError, SettingsError, ManifestError) as error:
         _fail(str(error))
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even at exit.

@@ -27,6 +27,8 @@ class Inputs:
     questions: Path | None = None
     code: str = "2021"
     like: str = "official"
+    question_ids: Path | None = None
+    """VQA formats: a JSON array of the only question ids to score, as the official `evaluate(quesIds)` takes them."""
     answerability: Path | None = None
     """VizWiz: results of the answerability task, where they are a file of their own."""
     pairs: Path | None = None
@@ -48,7 +50,8 @@ class Scores:
     """The outcome of one scoring. Percentages are 0 to 100.
 
     Attributes:
-        accuracy: the data set's main number, in percent, rounded as the official code rounds.
+        accuracy: the data set's main number, in percent, rounded as the official code rounds; None where the results
+            hold no answers (VizWiz' answerability task).
         questions: how many questions it is over.
         per_answer_type, per_question_type: the same by type, where the data set has types.
         metrics: the data set's own metrics under their official names; JSON values.
@@ -58,7 +61,7 @@ class Scores:
     """
 
     dataset: str
-    accuracy: float
+    accuracy: float | None
     questions: int
     per_answer_type: Mapping[str, float] = field(default_factory=dict)
     per_question_type: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,105 @@
+"""`vqa score`: a results file in a data set's official format, scored as its authors' code does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from service.answers.accuracy import ACCURACY_CODES
+from service.scoring.datasets import DATASETS, PROGRAMS
+from service.scoring.rounding import round_half_away
+from service.scoring.rules import OFFICIAL
+from service.scoring.scores import Inputs, Scores
+
+_FILE = click.Path(path_type=Path)
+
+
+def _file(name: str, help_text: str, **options: Any) -> Any:
+    return click.option(name, type=_FILE, metavar="FILE", help=help_text, **options)
+
+
+@click.command(
+    "score",
+    epilog="Example: vqa score --dataset vqav2 --annotations v2_mscoco_val2014_annotations.json --results results.json",
+)
+@click.option("--dataset", required=True, type=click.Choice(sorted(DATASETS)), help="Whose format and rules.")
+@_file("--annotations", "The right answers, in the data set's own format; .gz is read, too.", required=True)
+@_file("--results", "The answers to score, in the data set's results format.", required=True)
+@_file("--questions", "The questions, where the format keeps them apart (needed for multiple choice).")
+@click.option(
+    "--code",
+    type=click.Choice(ACCURACY_CODES),
+    default="2021",
+    show_default=True,
+    help="Which official VQA code: 2021 normalises where annotators differ, always does so on both sides.",
+)
+@click.option(
+    "--like",
+    type=click.Choice((OFFICIAL, *PROGRAMS)),
+    default=OFFICIAL,
+    show_default=True,
+    help="Whose evaluator: the data set's own, or this program's.",
+)
+@_file("--question-ids", "VQA: a JSON array of the only question ids to score.")
+@_file("--pairs", "VQA v2: the complementary pairs; how often both questions of a pair are right.")
+@_file("--train", "AdVQA: the annotations that give the majority baselines (default: the ones scored).")
+@_file("--answerability", "VizWiz: results of the answerability task.")
+@_file("--thresholds", "reliable-vqa: results on which the thresholds of effective reliability are chosen.")
+@_file("--choices", "GQA: valid and plausible answers.")
+@_file("--scenes", "GQA: scene graphs, for grounding.")
+@_file("--attentions", "GQA: attention maps, for grounding.")
+@click.option("--per-question", is_flag=True, help="Add each question's score to the JSON, as `evalQA` (percent).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def score_command(dataset: str, per_question: bool, as_json: bool, **files: Any) -> None:
+    """Score a results file as the data set's authors do, to the last digit."""
+    chosen, like = DATASETS[dataset], files["like"]
+    if like != OFFICIAL and like not in chosen.like:
+        known = ", ".join(chosen.like) or "none"
+        raise click.UsageError(f"{like} has no evaluator for {dataset}; there are: {known}")
+    if files["code"] != "2021" and not (chosen.codes and like == OFFICIAL):
+        raise click.UsageError(f"--code makes no difference to {dataset if like == OFFICIAL else like}; leave it out")
+    scores = chosen.score(Inputs(**files))
+    if as_json or per_question:
+        document = scores.document()
+        if per_question:
+            document["evalQA"] = {str(key): round_half_away(100 * v) for key, v in scores.per_question.items()}
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        _print(scores)
+    for note in scores.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _print(scores: Scores) -> None:
+    """For a person: what the official program prints, or a table."""
+    if scores.official:
+        click.echo("\n".join(scores.official))
+        return
+    table = Table(box=None, show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right")
+    table.add_row("questions", f"{scores.questions:,}")
+    if scores.accuracy is not None:
+        table.add_row("accuracy", f"{scores.accuracy:.2f} %")
+    for title, group in (("answer type", scores.per_answer_type), ("question type", scores.per_question_type)):
+        for kind, value in group.items():
+            table.add_row(f"{title}: {kind}", f"{value:.2f} %")
+    for name, value in _flat(scores.metrics):
+        table.add_row(name, f"{value:.2f}" if isinstance(value, float) else str(value))
+    Console().print(table)
+
+
+def _flat(metrics: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """Nested metrics as dotted names."""
+    rows: list[tuple[str, Any]] = []
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            rows += _flat(value, f"{prefix}{name}.")
+        else:
+            rows.append((f"{prefix}{name}", value))
+    return rows

@@ -1,0 +1,155 @@
+"""How answers are compared: the three official codes, and the programs that `--like` names.
+
+| rule | program | annotators are told apart by |
+|---|---|---|
+| `2021`, `2016` | GT-Vision-Lab/VQA a013f00, 458a8b2 | their whole records |
+| `always` | both sides normalised always | position |
+| `lavis` | LAVIS 506965b: the code of 2016 under Python 3 | their whole records |
+| `lmms-eval` | lmms-eval 75571cf; vqav2 has a task of its own | position (vqav2: whole records) |
+| `vlmevalkit` | VLMEvalKit e8e78f0, `process_line(method='vqa_score')` | position |
+| `m4c` | mmf b0ffc7f, `TextVQAAccuracyEvaluator` | position |
+| `vizwiz` | the VizWiz API | position |
+
+Whole records: where two annotators' records are equal once their answers are normalised, leaving out the one leaves out
+the other too. Only records without `answer_id` can be.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from service.answers.accuracy import RULES, Form, Rule, as_it_stands, average, scores_left_out
+from service.scoring import chains
+
+Record = Mapping[str, Any]
+OFFICIAL: Final = "official"
+
+
+def _exact_mean(scores: Sequence[float]) -> float:
+    return float(statistics.mean(scores))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A rule, how annotators are told apart, and how a question's scores are averaged."""
+
+    rule: Rule
+    by_record: bool
+    mean: Callable[[Sequence[float]], float] = average
+
+
+_EVAL_AI: Final = Rule(chains.eval_ai, chains.eval_ai)
+LIKE: Final[Mapping[str, Comparison]] = {
+    "lavis": Comparison(
+        Rule(chains.port, chains.punctuation3, as_it_stands, chains.port, as_it_stands), by_record=True
+    ),
+    "lmms-eval": Comparison(_EVAL_AI, by_record=False, mean=_exact_mean),
+    "vlmevalkit": Comparison(Rule(chains.vlmevalkit, chains.vlmevalkit), by_record=False),
+    "m4c": Comparison(_EVAL_AI, by_record=False),
+    "vizwiz": Comparison(Rule(chains.vizwiz, as_it_stands), by_record=False),
+}
+LMMS_VQAV2: Final = Comparison(Rule(chains.port_commas, chains.port_commas), by_record=True, mean=_exact_mean)
+
+
+def comparison(code: str, like: str = OFFICIAL, dataset: str = "vqav2") -> Comparison:
+    """The comparison that a code, or another program on a data set, makes.
+
+    Raises:
+        KeyError: there is none of this name.
+    """
+    if like == OFFICIAL:
+        return Comparison(RULES[code], by_record=code != "always")
+    if like == "lmms-eval" and dataset == "vqav2":
+        return LMMS_VQAV2
+    return LIKE[like]
+
+
+class _Memo(dict[str, str]):
+    """A form of texts, each computed once; looking one up is as fast as a dict."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__()
+        self._form = form
+
+    def __missing__(self, text: str) -> str:
+        made = self[text] = self._form(text)
+        return made
+
+
+@dataclass
+class Accuracy:
+    """The accuracy of many answers under one comparison.
+
+    A text is normalised once however often it occurs, and a question's scores are averaged once for each pattern of
+    matches. It is not for texts that are no strings: those raise AttributeError or TypeError.
+    """
+
+    comparison: Comparison
+    _memos: dict[Form, _Memo] = field(default_factory=dict)
+    _means: dict[tuple[bool, ...], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rule = self.comparison.rule
+        self._said, self._heard = self._memo(rule.said), self._memo(rule.heard)
+        self._agreeing = None if rule.agreeing is None else self._memo(rule.agreeing)
+        self._said_agreed, self._heard_agreed = self._memo(rule.said_agreed), self._memo(rule.heard_agreed)
+
+    def _memo(self, form: Form) -> _Memo:
+        return self._memos.setdefault(form, _Memo(form))
+
+    def __call__(self, prediction: str, records: Sequence[Record]) -> float:
+        """The accuracy of a prediction, 0 to 1.
+
+        Args:
+            prediction: in any spelling.
+            records: what each annotator said under "answer"; at least one.
+
+        Raises:
+            ZeroDivisionError: there are no annotators.
+            KeyError, AttributeError, TypeError: a record has no "answer", or a text is no string.
+        """
+        texts = [record["answer"] for record in records]
+        said, heard = self._said, self._heard
+        if self._agreeing is not None:
+            shapes = [self._agreeing[text] for text in texts]
+            if shapes.count(shapes[0]) == len(shapes):
+                said, heard = self._said_agreed, self._heard_agreed
+        form = said[prediction]
+        forms = [heard[text] for text in texts]
+        count = forms.count(form)
+        if count == 0:
+            return 0.0
+        matches = tuple([text == form for text in forms])
+        if count > 1 and self.comparison.by_record and not _distinct(records):
+            return self.comparison.mean(_scores_by_record(records, matches))
+        mean = self._means.get(matches)
+        if mean is None:
+            mean = self._means[matches] = self.comparison.mean(scores_left_out(matches))
+        return mean
+
+    def left_behind(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """The records as the official code leaves them: it writes each answer's form over the answer."""
+        texts = [record["answer"] for record in records]
+        agree = self._agreeing is not None and len({self._agreeing[text] for text in texts}) == 1
+        heard = self._heard_agreed if agree else self._heard
+        return [{**record, "answer": heard[record["answer"]]} for record in records]
+
+
+def _distinct(records: Sequence[Record]) -> bool:
+    """Whether no two records can be equal, by their ids."""
+    ids = {record.get("answer_id") for record in records}
+    return len(ids) == len(records)
+
+
+def _scores_by_record(records: Sequence[Record], matches: Sequence[bool]) -> list[float]:
+    """As `scores_left_out`, but whoever's record equals that of the one left out is left out too."""
+    rests = [{key: value for key, value in record.items() if key != "answer"} for record in records]
+    agreeing = [rest for rest, match in zip(rests, matches, strict=True) if match]
+    count = len(agreeing)
+    return [
+        min(1.0, (count - (agreeing.count(rest) if match else 0)) / 3)
+        for rest, match in zip(rests, matches, strict=True)
+    ]

@@ -1,0 +1,168 @@
+"""VQA accuracy over a set in the official format: GT-Vision-Lab/VQA, vqaEval.py, bit for bit, and its look-alikes.
+
+VQA v1 (open-ended and multiple choice), VQA v2, OK-VQA, TextVQA, VQA-CP and AdVQA are all scored here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from service.scoring.pairs import score_pairs
+from service.scoring.question_types import ABSTRACT, MSCOCO, answer_type, question_type
+from service.scoring.rounding import round_half_away, total
+from service.scoring.rules import OFFICIAL, Accuracy, Record, comparison
+from service.scoring.scores import Inputs, QuestionId, Scores
+from service.scoring.vqa_format import (
+    Annotations,
+    Questions,
+    Results,
+    check_choices,
+    check_same_questions,
+    explain,
+    only_these,
+    read_annotations,
+    read_questions,
+    read_results,
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The files of one scoring, read and checked against each other."""
+
+    annotations: Annotations
+    results: Results
+    questions: Questions | None
+
+
+def load(inputs: Inputs) -> Loaded:
+    """Read and check as the official loader does.
+
+    Raises:
+        DataError: what the official loader refuses, and where.
+    """
+    annotations, results = read_annotations(inputs.annotations), read_results(inputs.results)
+    questions = None if inputs.questions is None else read_questions(inputs.questions)
+    check_same_questions(annotations, results)
+    if questions is not None and questions.multiple_choice:
+        check_choices(questions, results)
+    if inputs.question_ids is not None:
+        annotations = only_these(annotations, inputs.question_ids)
+    return Loaded(annotations, results, questions)
+
+
+def score(inputs: Inputs, dataset: str = "vqav2") -> Scores:
+    """Score a results file.
+
+    Raises:
+        DataError: the files do not fit together, or one is broken.
+    """
+    scores = score_loaded(load(inputs), inputs, dataset)
+    if inputs.pairs is None:
+        return scores
+    return replace(scores, metrics={**scores.metrics, "pairs": score_pairs(inputs.pairs, scores.per_question)})
+
+
+def score_loaded(loaded: Loaded, inputs: Inputs, dataset: str) -> Scores:
+    """Score files that are read already.
+
+    Raises:
+        DataError: an answer is no text.
+    """
+    accuracies = question_accuracies(loaded, inputs.code, inputs.like, dataset)
+    rows = loaded.annotations.rows
+    by_answer_type, by_question_type, notes = types(loaded)
+    official = inputs.like == OFFICIAL
+    mean = total(accuracies) / len(accuracies)
+    scores = Scores(
+        dataset=dataset,
+        accuracy=percent(accuracies) if official else round(100 * mean, 2),
+        questions=len(accuracies),
+        per_answer_type=per_type(accuracies, by_answer_type),
+        per_question_type=per_type(accuracies, by_question_type),
+        metrics={"code": inputs.code} if official else {"like": inputs.like, "scores": {"accuracy": mean}},
+        per_question={row["question_id"]: a for row, a in zip(rows, accuracies, strict=True)},
+        notes=loaded.results.notes + notes,
+    )
+    names = loaded.annotations.head.get("question_types")
+    return replace(scores, metrics={**scores.metrics, "question_types": names}) if isinstance(names, dict) else scores
+
+
+def question_accuracies(loaded: Loaded, code: str, like: str, dataset: str) -> list[float]:
+    """Each annotation row's accuracy, 0 to 1, in the file's order.
+
+    Raises:
+        DataError: an answer is no text.
+    """
+    accuracy = Accuracy(comparison(code, like, dataset))
+    said = loaded.results.rows
+    by_id = loaded.annotations.by_id
+    rows = loaded.annotations.rows
+    try:
+        if len({row["question_id"] for row in rows}) == len(rows):
+            return [accuracy(said[row["question_id"]]["answer"], row["answers"]) for row in rows]
+        # The official code meets a question that is annotated twice twice, with the last annotation, whose answers it
+        # has normalised in place by the second time.
+        answers = {key: row["answers"] for key, row in by_id.items()}
+        accuracies = []
+        for row in rows:
+            key = row["question_id"]
+            accuracies.append(accuracy(said[key]["answer"], answers[key]))
+            answers[key] = accuracy.left_behind(answers[key])
+        return accuracies
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise explain(loaded.annotations, loaded.results) from error
+
+
+def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
+    """The answer type and the question type of each row; what a file leaves out is worked out by the official rules."""
+    rows = loaded.annotations.rows
+    notes: tuple[str, ...] = ()
+    by_answer = [_type(row, "answer_type") for row in rows]
+    if "" in by_answer:
+        by_answer = [kind or answer_type(majority(row["answers"])) for kind, row in zip(by_answer, rows, strict=True)]
+        notes += ("answer types are not in the annotations; they are read off the majority answers",)
+    by_question = [_type(row, "question_type") for row in rows]
+    if "" in by_question:
+        texts, data_type = _texts(loaded)
+        if texts is None:
+            return by_answer, [], (*notes, "no question types: they are in neither file; give the questions")
+        by_question = [kind or question_type(text, data_type) for kind, text in zip(by_question, texts, strict=True)]
+        notes += ("question types are not in the annotations; they are the official prefixes",)
+    return by_answer, by_question, notes
+
+
+def _type(row: Mapping[str, Any], key: str) -> str:
+    kind = row.get(key)
+    return kind if isinstance(kind, str) else ""
+
+
+def _texts(loaded: Loaded) -> tuple[list[str] | None, str]:
+    """The questions' texts, from either file (None where one is missing), and whose prefix list is theirs."""
+    questions = loaded.questions
+    known: Mapping[QuestionId, Mapping[str, Any]] = questions.rows if questions else {}
+    texts = [(known.get(row["question_id"]) or row).get("question") for row in loaded.annotations.rows]
+    drawn = questions is not None and questions.head.get("data_type") == ABSTRACT
+    return [str(text) for text in texts] if None not in texts else None, ABSTRACT if drawn else MSCOCO
+
+
+def majority(records: Sequence[Record]) -> str:
+    """What most annotators said; the first of equals."""
+    texts: list[str] = [record["answer"] for record in records]
+    return max(texts, key=texts.count)
+
+
+def per_type(accuracies: Sequence[float], kinds: Sequence[str]) -> dict[str, float]:
+    """The percentage of each type, types in alphabetical order; `kinds` is empty where there are none."""
+    groups: dict[str, list[float]] = {}
+    if kinds:
+        for kind, accuracy in zip(kinds, accuracies, strict=True):
+            groups.setdefault(kind, []).append(accuracy)
+    return {kind: percent(groups[kind]) for kind in sorted(groups)}
+
+
+def percent(accuracies: Sequence[float]) -> float:
+    """The mean in percent, rounded as the official code rounds."""
+    return round_half_away(100 * total(accuracies) / len(accuracies))
