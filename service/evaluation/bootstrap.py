@@ -25,7 +25,11 @@ Indexes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with its 95 % percentile interval; the ends are NaN where fewer than two pictures say nothing of it."""
+    """A mean with its 95 % percentile interval.
+
+    The ends are NaN where the questions say nothing of it: there are fewer than two pictures, or (for the mean of one
+    run) all values are alike, so that every draw has the same mean.
+    """
 
     mean: float
     low: float
@@ -83,15 +87,14 @@ def mean_intervals(
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = totals[0].sum(axis=0) / totals[1].sum(axis=0)
         means = drawn[:, :count] / drawn[:, count:]
-    return [
-        _interval(
-            observed[group],
-            means[:, group],
-            int(totals[1, :, group].sum()),
-            int(totals[1, :, group].astype(bool).sum()),
-        )
-        for group in range(count)
-    ]
+    found = []
+    for group in range(count):
+        members = values[groups == group]
+        told = members.size > 0 and members.min() < members.max()
+        of_group = means[:, group] if told else means[:0, group]
+        sizes = totals[1, :, group]
+        found.append(_interval(observed[group], of_group, int(sizes.sum()), int(np.count_nonzero(sizes))))
+    return found
 
 
 def paired_difference(
@@ -105,7 +108,7 @@ def paired_difference(
         resamples, seed: how many draws, and where they start.
     """
     # Differences are summed a picture at a time, so that runs that are alike differ by 0 exactly, not by rounding.
-    totals = np.stack([np.bincount(pictures, weights=first - second), np.bincount(pictures)], axis=1)
+    totals = np.stack([np.bincount(pictures, weights=first - second), np.bincount(pictures) * 1.0], axis=1)
     totals = totals[totals[:, 1] > 0]
     drawn = _resampled(totals, resamples, seed)
     differences = drawn[:, 0] / drawn[:, 1]
@@ -124,7 +127,7 @@ def paired_difference(
 def _interval(mean: float, means: Floats, questions: int, pictures: int) -> Interval:
     low = high = float("nan")
     means = means[np.isfinite(means)]  # a draw without a single question of a small group says nothing of it
-    if pictures > 1:
+    if pictures > 1 and means.size:
         tail = (1 - LEVEL) / 2
         low, high = (float(end) for end in np.quantile(means, [tail, 1 - tail]))
     return Interval(float(mean), low, high, questions, pictures)

@@ -31,23 +31,24 @@ NO_TYPE: Final = "(none)"
 def run_figures(run: Run) -> Document:
     """The figures of a run."""
     view = run.main
-    figures: Document = {
-        "label": run.label,
-        "dataset": run.dataset,
-        "run": dict(run.about),
-        "models": _models(view),
-        "main_view": run.main_name,
-        "views": [view_figures(run, name) for name in run.views],
-        "by_answer_type": _by_type(run, "answer_type"),
-        "by_question_type": _by_type(run, "question_type"),
-        "scores": {name: dict(run.documents[name]["scores"]) for name in run.views},
-        "calibration": [entry for name in ("confidence", "top_probability") if (entry := _calibration(view, name))],
-        "risk_coverage": _risk_coverage(view),
-        "answerability": _answerability(view),
-        "confusion": _confusion(view),
-        "timings": _timings(view),
-    }
-    return without_nan(figures)
+    return without_nan(
+        {
+            "label": run.label,
+            "dataset": run.dataset,
+            "run": dict(run.about),
+            "models": _models(view),
+            "main_view": run.main_name,
+            "views": [view_figures(run, name) for name in run.views],
+            "by_answer_type": _by_type(run, "answer_type"),
+            "by_question_type": _by_type(run, "question_type"),
+            "scores": {name: dict(run.documents[name]["scores"]) for name in run.views},
+            "calibration": [entry for name in ("confidence", "top_probability") if (entry := _calibration(view, name))],
+            "risk_coverage": _risk_coverage(view),
+            "answerability": _answerability(view),
+            "confusion": _confusion(view),
+            "timings": _timings(view),
+        }
+    )
 
 
 def view_figures(run: Run, name: str) -> Document:
@@ -85,12 +86,16 @@ def paired_figures(first: View, second: View) -> Document | None:
     return without_nan(asdict(paired_difference(first.accuracy[left], second.accuracy[right], first.pictures[left])))
 
 
-def without_nan(value: Any) -> Any:
-    """A JSON value with null in the place of what is not a number."""
+def without_nan(document: Document) -> Document:
+    """The same with null in the place of what is not a number."""
+    return {key: _without_nan(value) for key, value in document.items()}
+
+
+def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
+        return without_nan(value)
     if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
+        return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
