@@ -96,8 +96,8 @@ def tallied(answers: Sequence[str]) -> str:
 
 
 def facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A nested JSON object as names and texts, one a leaf."""
-    return [(name, plain(value)) for name, value in _leaves(about) if value is not None]
+    """What was run as names and texts, one a leaf of the object; the data set is left out, it has a row of its own."""
+    return [(name, plain(value)) for name, value in _leaves(about) if value is not None and name != "dataset"]
 
 
 def metrics(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
