@@ -37,18 +37,27 @@ def report_command(folders: tuple[Path, ...], out: Path | None, labels: tuple[st
         )
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"--out is {out}; its name must end in .html, since the figures go to .json beside it")
+    names = labels or _names(folders)
     try:
-        names = labels or _names(folders)
         runs = [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
-        if out is not None:
-            if len(runs) > 1:
-                write_comparison(runs, out)
-            else:
-                write_run_report(runs[0], out)
-        text = json.dumps(comparison_figures(runs), ensure_ascii=False) if as_json else "\n".join(_table(runs))
+        figures = _figures(runs, out, whole=as_json)
     except ModuleNotFoundError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(text)
+    click.echo(json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_table(figures["runs"])))
+
+
+def _figures(runs: Sequence[Run], out: Path | None, *, whole: bool) -> dict[str, Any]:
+    """What is printed; the pages are written on the way. Without a page a table takes only its own figures."""
+    if out is not None:
+        return write_comparison(runs, out) if len(runs) > 1 else {"runs": [write_run_report(runs[0], out)], "pairs": []}
+    if whole:
+        return comparison_figures(runs)
+    return {
+        "runs": [
+            {"label": run.label, "dataset": run.dataset, "views": [view_figures(run, name) for name in run.views]}
+            for run in runs
+        ]
+    }
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -57,8 +66,8 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return [str(folder) if Counter(names)[name] > 1 else name for folder, name in zip(folders, names, strict=True)]
 
 
-def _table(runs: Sequence[Run]) -> list[str]:
-    rows = [_HEAD, *(_row(run, view_figures(run, name)) for run in runs for name in run.views)]
+def _table(runs: Sequence[dict[str, Any]]) -> list[str]:
+    rows = [_HEAD, *(_row(run, view) for run in runs for view in run["views"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(_padded(row, widths)).rstrip() for row in rows]
 
@@ -68,13 +77,13 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [text.ljust(width) if index < _TEXTS else text.rjust(width) for index, (text, width) in cells]
 
 
-def _row(run: Run, figures: dict[str, Any]) -> tuple[str, ...]:
+def _row(run: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
     shares = (figures["accuracy"]["mean"], figures["mean_confidence"], figures["expected_calibration_error"])
     counts = (figures["abstained"], figures["failed"])
     return (
-        run.label,
+        run["label"],
         figures["view"],
-        run.dataset,
+        run["dataset"],
         f"{figures['questions']:,}",
         *("-" if share is None else f"{100 * share:.2f}" for share in shares),
         *(f"{number:,}" for number in counts),

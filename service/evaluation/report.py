@@ -27,8 +27,11 @@ def write_report(folder: Path) -> None:
     write_run_report(read_run(folder), folder / PAGE)
 
 
-def write_run_report(run: Run, page: Path) -> None:
+def write_run_report(run: Run, page: Path) -> dict[str, Any]:
     """Write the report on one run to `page`, and its figures beside it (`.json` in the place of `.html`).
+
+    Returns:
+        The figures.
 
     Raises:
         DataError: a file cannot be written.
@@ -39,6 +42,7 @@ def write_run_report(run: Run, page: Path) -> None:
     score = run.main.numbers("confidence") if found is None else found[1]
     examples = list(show(run.main, choose(run.main, score), run.folder))
     _write(page, render("report.html", figures=figures, examples=examples, kinds=KINDS), figures)
+    return figures
 
 
 def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
@@ -53,8 +57,11 @@ def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
     return {"runs": [run_figures(run) for run in runs], "pairs": pairs}
 
 
-def write_comparison(runs: Sequence[Run], page: Path) -> None:
+def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
     """Write the page that compares two or more runs, and its figures beside it.
+
+    Returns:
+        The figures, as `comparison_figures`.
 
     Raises:
         DataError: a file cannot be written.
@@ -62,6 +69,7 @@ def write_comparison(runs: Sequence[Run], page: Path) -> None:
     """
     figures = comparison_figures(runs)
     _write(page, render("comparison.html", figures=figures), figures)
+    return figures
 
 
 def _write(page: Path, html: bytes, figures: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ def test_the_table(runs: list[Path]) -> None:
     result = run(*runs, "--label", "old", "--label", "new one")
     assert result.exit_code == 0, result.output
     head, *cells = [line.split() for line in result.output.splitlines()]
-    assert head == "run view data set questions accuracy confidence ECE abstained failed".split()
+    assert head == ["run", "view", "data", "set", "questions", "accuracy", "confidence", "ECE", "abstained", "failed"]
     assert cells[0] == ["old", "sighted", "drawn", "9", "43.33", "50.00", "6.67", "0", "0"]
     assert cells[1] == ["old", "blank", "drawn", "9", "0.00", "-", "-", "8", "1"]
     assert cells[2] == ["new", "one", "sighted", "drawn", "8", "100.00", "-", "-", "0", "0"]
