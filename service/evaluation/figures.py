@@ -46,7 +46,7 @@ def run_figures(run: Run) -> Document:
             "risk_coverage": _risk_coverage(view),
             "answerability": _answerability(view),
             "confusion": _confusion(view),
-            "timings": _timings(view),
+            "timings": _timings(view) | {"speed": run.documents[run.main_name].get("speed")},
         }
     )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import jinja2
 
 NOTHING: Final = "–"
+_STEP: Final = " / "
 _SHOWN_ELSEWHERE: Final = frozenset(
     {"dataset", "questions", "accuracy", "per_answer_type", "per_question_type", "notes"}
 )
@@ -42,7 +43,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (count, facts, metrics, number, percent, plain, short, signed, tallied)
+    filters = (count, facts, metrics, number, percent, plain, rounded, short, signed, tallied)
     environment.filters.update({made.__name__: made for made in filters})
     return environment
 
@@ -58,6 +59,11 @@ def signed(share: float | None) -> str:
         return NOTHING
     text = f"{100 * share:+.2f}"
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
+
+
+def rounded(percentage: float | None) -> str:
+    """A percentage as evaluators print it, with two places."""
+    return NOTHING if percentage is None else f"{percentage:.2f}"
 
 
 def number(value: float | None) -> str:
@@ -96,16 +102,20 @@ def tallied(answers: Sequence[str]) -> str:
 
 
 def facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was run as names and texts, one a leaf of the object; the data set is left out, it has a row of its own."""
-    return [(name, plain(value)) for name, value in _leaves(about) if value is not None and name != "dataset"]
+    """What was run as names and texts, one a leaf of the object.
+
+    What says nothing is left out, as are data set and models, which have rows of their own.
+    """
+    told = ((name, value) for name, value in _leaves(about) if value is not None and value != [])
+    return [(name, plain(value)) for name, value in told if name.split(_STEP)[-1] not in ("dataset", "models")]
 
 
 def metrics(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """The data set's own metrics, one a row, with their value in each view; those that are single values."""
+    """The data set's own metrics, one a row, with their value in each view; those that are single numbers."""
     rows: dict[str, dict[str, Any]] = {}
     for view, document in scores.items():
         for name, value in _leaves({k: v for k, v in document.items() if k not in _SHOWN_ELSEWHERE}):
-            if not isinstance(value, list):
+            if isinstance(value, int | float):
                 rows.setdefault(name, {})[view] = value
     return list(rows.items())
 
@@ -114,6 +124,6 @@ def _leaves(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, An
     for key, item in value.items():
         name = f"{above}{key}"
         if isinstance(item, Mapping):
-            yield from _leaves(item, f"{name} / ")
+            yield from _leaves(item, f"{name}{_STEP}")
         else:
             yield name, item

@@ -214,11 +214,17 @@ class TestThePage:
     def test_the_data_sets_own_metrics_are_shown(self, tmp_path: Path) -> None:
         folder = write_run(tmp_path / "run", [row(1), row(1, view="blank")])
         document = json.loads((folder / "evaluation.json").read_text())
-        document["views"]["sighted"]["scores"] |= {"unanswerability": {"f1_score": 61.25}, "notes": ["mind the gap"]}
+        document["views"]["sighted"]["scores"] |= {
+            "unanswerability": {"f1_score": 61.25},
+            "code": "2016",
+            "notes": ["mind the gap"],
+        }
         (folder / "evaluation.json").write_text(json.dumps(document))
         page, _ = report(folder)
         assert "unanswerability / f1_score 61.25 –" in page.text
         assert "mind the gap" in page.text
+        assert "VQA code 2016" in page.text
+        assert "code –" not in page.text
 
 
 def test_the_same_run_gives_the_same_files(drawn: Path) -> None:
