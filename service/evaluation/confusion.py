@@ -44,22 +44,20 @@ def best_answer(answers: Sequence[str]) -> str | None:
     return said.most_common(1)[0][0] if said else None
 
 
-def confusion(
-    people: Sequence[Sequence[str]], predictions: Sequence[str | None], frequent: int = FREQUENT
-) -> Confusion:
+def confusion(right: Sequence[str | None], predictions: Sequence[str | None], frequent: int = FREQUENT) -> Confusion:
     """Count single best human answer against prediction, both in normal form.
 
     A prediction off the diagonal need not score 0: others than the most frequent answer of people count in part.
 
     Args:
-        people: (n,), what people said to each question; a question to which nobody said anything is left out.
+        right: (n,), the `best_answer` of each question; a question without one is left out.
         predictions: (n,), what the model said; None where it said nothing.
         frequent: how many answers have a row of their own.
     """
     pairs = [
         (best, None if said is None else normalise(said))
-        for answers, said in zip(people, predictions, strict=True)
-        if (best := best_answer(answers)) is not None
+        for best, said in zip(right, predictions, strict=True)
+        if best is not None
     ]
     answers = tuple(answer for answer, _ in Counter(best for best, _ in pairs).most_common(frequent))
     place = {answer: index for index, answer in enumerate(answers)}

@@ -31,6 +31,7 @@ NO_TYPE: Final = "(none)"
 def run_figures(run: Run) -> Document:
     """The figures of a run."""
     view = run.main
+    right = [best_answer(answers) for answers in view.answers]
     return without_nan(
         {
             "label": run.label,
@@ -44,8 +45,8 @@ def run_figures(run: Run) -> Document:
             "scores": {name: dict(run.documents[name]["scores"]) for name in run.views},
             "calibration": [entry for name in ("confidence", "top_probability") if (entry := _calibration(view, name))],
             "risk_coverage": _risk_coverage(view),
-            "answerability": _answerability(view),
-            "confusion": _confusion(view),
+            "answerability": _answerability(view, right),
+            "confusion": _confusion(view, right),
             "timings": _timings(view) | {"speed": run.documents[run.main_name].get("speed")},
         }
     )
@@ -179,14 +180,13 @@ def _risk_coverage(view: View) -> Document | None:
     return {"score": column} | risk_coverage_figures(score[kept], view.accuracy[kept])
 
 
-def _answerability(view: View) -> Document | None:
+def _answerability(view: View, right: Sequence[str | None]) -> Document | None:
     """How well unanswerable questions are found; None where people called no question unanswerable, or the model none.
 
     A question counts as unanswerable if that is what most people said. "Unanswerable" is the positive class.
     """
-    best = [best_answer(answers) for answers in view.answers]
-    truth = np.array([answer is not None and is_unanswerable(answer) for answer in best])
-    kept = view.known("answerable") & np.array([answer is not None for answer in best])
+    truth = np.array([answer is not None and is_unanswerable(answer) for answer in right])
+    kept = view.known("answerable") & np.array([answer is not None for answer in right])
     if not truth[kept].any():
         return None
     said = ~view.flags("answerable")
@@ -216,8 +216,8 @@ def _average_precision(truth: NDArray[np.bool_], answerability: Floats, kept: ND
     return float(average_precision_score(truth[kept], 1 - answerability[kept]))
 
 
-def _confusion(view: View) -> Document | None:
-    table = confusion(view.answers, view.texts("prediction"))
+def _confusion(view: View, right: Sequence[str | None]) -> Document | None:
+    table = confusion(right, view.texts("prediction"))
     if not table.answers:
         return None
     return {"rows": list(table.rows), "columns": list(table.columns), "counts": [list(row) for row in table.counts]}

@@ -13,13 +13,13 @@ def test_best_answer_is_the_most_frequent_in_normal_form() -> None:
 
 
 def test_counts_by_hand() -> None:
-    people = [["yes"], ["yes"], ["yes"], ["no"], ["no"], ["two"], ["red"], []]
+    right = ["yes", "yes", "yes", "no", "no", "2", "red", None]
     said = ["Yes.", "no", None, "no", "maybe", "2", "yes", "yes"]
-    table = confusion(people, said, frequent=2)
+    table = confusion(right, said, frequent=2)
     assert table.rows == ("yes", "no", "other answers")
     assert table.columns == ("yes", "no", "other answers", "no answer")
     assert table.counts == ((1, 1, 0, 1), (0, 1, 1, 0), (1, 0, 1, 0))
 
 
 def test_nobody_said_anything() -> None:
-    assert confusion([[], []], ["yes", None]).answers == ()
+    assert confusion([None, None], ["yes", None]).answers == ()

@@ -204,6 +204,15 @@ class TestThePage:
         assert figures["risk_coverage"]["score"] == "top_probability"
         assert "no fitted calibration" in page.text
 
+    def test_an_answer_held_back_is_neither_right_nor_wrong_about_itself(self, tmp_path: Path) -> None:
+        rows = [row(1, 1.0, confidence=0.8), row(2, 0.0, None, confidence=0.3, abstained=True)]
+        _, figures = report(write_run(tmp_path / "run", rows))
+        assert figures["calibration"][0]["questions"] == figures["risk_coverage"]["questions"] == 1
+        assert figures["calibration"][0]["ece_equal_width"] == pytest.approx(0.2)
+        assert figures["views"][0]["mean_confidence"] == 0.8
+        assert figures["views"][0]["brier_score"] == pytest.approx(0.04)
+        assert figures["views"][0]["accuracy"]["mean"] == 0.5
+
     def test_nothing_was_answered(self, tmp_path: Path) -> None:
         rows = [row(n, 0.0, None, error="saturated" if n else "internal_error") for n in range(5)]
         page, figures = report(write_run(tmp_path / "run", rows))
