@@ -78,13 +78,20 @@ def view_figures(run: Run, name: str) -> Document:
 
 
 def paired_figures(first: View, second: View) -> Document | None:
-    """The paired bootstrap over the questions that both have; None where they share none."""
-    ids = {id_: index for index, id_ in enumerate(first.texts("question_id"))}
-    common = [(ids[id_], index) for index, id_ in enumerate(second.texts("question_id")) if id_ in ids]
+    """The paired bootstrap over the questions that both have; None where they share none.
+
+    Id and text must be the same: other data sets count from 1 as well.
+    """
+    places = {question: index for index, question in enumerate(_questions(first))}
+    common = [(places[question], index) for index, question in enumerate(_questions(second)) if question in places]
     if not common:
         return None
     left, right = np.array(common).T
     return without_nan(asdict(paired_difference(first.accuracy[left], second.accuracy[right], first.pictures[left])))
+
+
+def _questions(view: View) -> list[tuple[str | None, str | None]]:
+    return list(zip(view.texts("question_id"), view.texts("question"), strict=True))
 
 
 def without_nan(document: Document) -> Document:

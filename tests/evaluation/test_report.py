@@ -128,7 +128,7 @@ class TestFiguresOfARealRun:
         assert "2 runs compared" in Page(page.read_text("utf-8")).text
 
     def test_runs_with_nothing_in_common(self, drawn: Path, tmp_path: Path) -> None:
-        other = write_run(tmp_path / "other", [row("elsewhere")])
+        other = write_run(tmp_path / "other", [row("elsewhere"), row("0-0", question="the same id, another question?")])
         write_comparison([read_run(drawn), read_run(other)], tmp_path / "page.html")
         assert "no question in common" in Page((tmp_path / "page.html").read_text("utf-8")).text
 
