@@ -177,6 +177,20 @@ class SettingsError(ValueError):
     """A setting has a value that cannot be used; the message names the setting."""
 
 
+class MissingExtraError(ModuleNotFoundError):
+    """A library of an extra is not installed; the message names the extra.
+
+    Args:
+        library: what is missing (`rapidfuzz`).
+        extra: the extra of this package that holds it.
+    """
+
+    def __init__(self, library: str, extra: str = "eval") -> None:
+        super().__init__(
+            f"{library} is not installed; install it with: pip install 'vqa-service[{extra}]'", name=library
+        )
+
+
 class DataError(ValueError):
     """A data file cannot be used.
 

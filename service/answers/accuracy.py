@@ -37,7 +37,8 @@ class Rule:
 
     Attributes:
         said, heard: the forms of the prediction and of an annotator's answer.
-        agreeing: the form by which annotators count as agreeing with one another; None if that changes nothing.
+        agreeing: the form by which annotators count as agreeing with one another, on which `heard` depends alone; None
+            if agreement changes nothing.
         said_agreed, heard_agreed: the forms where they all agree.
     """
 
@@ -54,7 +55,7 @@ RULES: Final = {
     "always": Rule(normalise, normalise),
 }
 ACCURACY_CODES: Final = tuple(RULES)
-_FULL_MARKS: Final = 3  # so many matches among the others make an answer right
+FULL_MARKS: Final = 3  # so many matches among the others make an answer right
 
 
 def vqa_accuracy(prediction: str, answers: Sequence[str], code: str = "always") -> float:
@@ -87,7 +88,7 @@ def vqa_accuracy(prediction: str, answers: Sequence[str], code: str = "always") 
 def scores_left_out(matches: Sequence[bool]) -> list[float]:
     """The score against the others as each annotator in turn is left out; `matches` says who said the same."""
     count = sum(matches)
-    return [min(1.0, (count - match) / _FULL_MARKS) for match in matches]
+    return [min(1.0, (count - match) / FULL_MARKS) for match in matches]
 
 
 def average(scores: Sequence[float]) -> float:

@@ -15,7 +15,7 @@ from service.cli.normalise import normalise_command
 from service.cli.report import report_command
 from service.cli.score import score_command
 from service.cli.serve import serve
-from service.errors import DataError, SettingsError, VQAError
+from service.errors import DataError, MissingExtraError, SettingsError, VQAError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -51,7 +51,7 @@ def run() -> None:
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
-    except (DataError, SettingsError, ManifestError) as error:
+    except (DataError, MissingExtraError, SettingsError, ManifestError) as error:
         _fail(str(error))
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even at exit.

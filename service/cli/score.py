@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from service.answers.accuracy import ACCURACY_CODES
+from service.cli.options import Command
 from service.scoring.datasets import DATASETS, PROGRAMS
 from service.scoring.rounding import round_half_away
 from service.scoring.rules import OFFICIAL
@@ -19,8 +21,8 @@ from service.scoring.scores import Inputs, Scores
 _FILE = click.Path(path_type=Path)
 
 
-def _file(name: str, help_text: str, **options: Any) -> Any:
-    return click.option(name, type=_FILE, metavar="FILE", help=help_text, **options)
+def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Command], Command]:
+    return click.option(name, type=_FILE, metavar="FILE", help=help_text, required=required)
 
 
 @click.command(

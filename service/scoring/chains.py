@@ -24,7 +24,7 @@ _MARKS: Final = re.compile("[" + re.escape(PUNCTUATION) + "]")
 _DIGIT_COMMA: Final = re.compile(r"\d,\d")
 _DIGIT_COMMAS: Final = re.compile(r"\d,+(?=\d)")
 _FULL_STOP: Final = re.compile(r"\.(?!\d)")
-_LONELY_FULL_STOP: Final = re.compile(r"(?<!\d)\.(?!\d)")
+LONELY_FULL_STOP: Final = re.compile(r"(?<!\d)\.(?!\d)")
 _FULL_STOPS_REMOVED: Final = 32  # all of them pass `re.UNICODE`, which is 32, where `sub` takes a count
 
 _STRAIGHT_KEYS: Final = frozenset({"couldn'tve", "hadn'tve"})
@@ -80,7 +80,7 @@ def eval_ai(text: str) -> str:
 
 def vlmevalkit(text: str) -> str:
     """VLMEvalKit's `process_answer`: its full-stop pattern really looks behind."""
-    return words3(punctuation3(strip3(text), full_stop=_LONELY_FULL_STOP))
+    return words3(punctuation3(strip3(text), full_stop=LONELY_FULL_STOP))
 
 
 def vizwiz(text: str) -> str:

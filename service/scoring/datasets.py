@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from service.scoring import advqa, jsonl, vizwiz, vqa
+from service.scoring import advqa, anls, daquar, easyvqa, gqa, jsonl, pope, reliable_vqa, vizwiz, vqa
 from service.scoring.scores import Inputs, Scores
 
 Evaluator = Callable[[Inputs], Scores]
@@ -39,6 +39,13 @@ DATASETS: Final[Mapping[str, Dataset]] = {
     "vqacp": Dataset("VQA-CP v1 and v2", partial(vqa.score, dataset="vqacp"), _VQA_LIKE, codes=True),
     "advqa": Dataset("AdVQA", advqa.score, codes=True),
     "vizwiz": Dataset("VizWiz", vizwiz.score, _VQA_LIKE),
+    "reliable-vqa": Dataset("VQA v2 with confidences: risk, coverage, effective reliability", reliable_vqa.score),
+    "gqa": Dataset("GQA", gqa.score),
+    "pope": Dataset("POPE", pope.score, ("lmms-eval", "vlmevalkit")),
+    "stvqa": Dataset("ST-VQA", partial(anls.score, dataset="stvqa"), ("m4c", "vlmevalkit")),
+    "docvqa": Dataset("DocVQA", partial(anls.score, dataset="docvqa"), ("m4c", "vlmevalkit")),
+    "daquar": Dataset("DAQUAR", daquar.score),
+    "easyvqa": Dataset("easy-VQA", easyvqa.score),
     "jsonl": Dataset("one's own questions", jsonl.score, codes=True),
 }
 PROGRAMS: Final = tuple(dict.fromkeys(name for dataset in DATASETS.values() for name in dataset.like))

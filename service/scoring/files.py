@@ -5,12 +5,14 @@ The parser is Python's own, as in the official loaders: what it takes (NaN, a lo
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ def read_json(path: Path) -> Any:
     if not text.strip():
         raise DataError(path, "the file is empty")
     try:
-        return json.loads(text)
+        with _uncollected():
+            return json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(path, *_json_fault(text, error)) from error
     except RecursionError as error:
@@ -77,6 +80,21 @@ def read_rows(path: Path) -> list[tuple[str, Any]]:
     if text.lstrip().startswith("["):
         return [(f"[{index}]", row) for index, row in enumerate(read_json(path))]
     return list(_json_lines(path, text))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: of millions of new objects it would look at all, again and again, in vain.
+
+    An annotations file of 335 MB is parsed in 2 s instead of 7.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _json_lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:

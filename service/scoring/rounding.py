@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from operator import add
@@ -22,3 +22,8 @@ def round_half_away(value: float) -> float:
 def total(values: Iterable[float]) -> float:
     """The sum from left to right, as `sum` gave it before Python 3.12 began to compensate for lost digits."""
     return reduce(add, values, 0.0)
+
+
+def mean(values: Sequence[float]) -> float:
+    """The mean of the values, added from left to right; 0 where there are none."""
+    return total(values) / len(values) if values else 0.0

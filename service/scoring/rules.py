@@ -19,13 +19,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
-from service.answers.accuracy import RULES, Form, Rule, as_it_stands, average, scores_left_out
+from service.answers.accuracy import FULL_MARKS, RULES, Form, Rule, as_it_stands, average, scores_left_out
 from service.scoring import chains
 
 Record = Mapping[str, Any]
 OFFICIAL: Final = "official"
+_ANSWER: Final = itemgetter("answer")
+_ANSWER_ID: Final = itemgetter("answer_id")
 
 
 def _exact_mean(scores: Sequence[float]) -> float:
@@ -89,7 +92,7 @@ class Accuracy:
 
     comparison: Comparison
     _memos: dict[Form, _Memo] = field(default_factory=dict)
-    _means: dict[tuple[bool, ...], float] = field(default_factory=dict)
+    _means: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rule = self.comparison.rule
@@ -108,40 +111,45 @@ class Accuracy:
             records: what each annotator said under "answer"; at least one.
 
         Raises:
-            ZeroDivisionError: there are no annotators.
+            IndexError: there are no annotators.
             KeyError, AttributeError, TypeError: a record has no "answer", or a text is no string.
         """
-        texts = [record["answer"] for record in records]
-        said, heard = self._said, self._heard
-        if self._agreeing is not None:
-            shapes = [self._agreeing[text] for text in texts]
-            if shapes.count(shapes[0]) == len(shapes):
-                said, heard = self._said_agreed, self._heard_agreed
-        form = said[prediction]
-        forms = [heard[text] for text in texts]
+        texts = list(map(_ANSWER, records))
+        form, forms = self._said[prediction], [self._heard[text] for text in texts]
+        # Annotators who agree have one form, too: only then is it worth looking whether they do.
+        if forms.count(forms[0]) == len(forms) and self._agree(texts):
+            form, forms = self._said_agreed[prediction], [self._heard_agreed[text] for text in texts]
         count = forms.count(form)
         if count == 0:
             return 0.0
-        matches = tuple([text == form for text in forms])
         if count > 1 and self.comparison.by_record and not _distinct(records):
+            matches = [text == form for text in forms]
             return self.comparison.mean(_scores_by_record(records, matches))
-        mean = self._means.get(matches)
+        # The order of the annotators matters to the last bit of the mean, but for one match and where all score 1.
+        ordered = 1 < count <= FULL_MARKS
+        pattern = tuple([text == form for text in forms]) if ordered else (len(forms), count)
+        mean = self._means.get(pattern)
         if mean is None:
-            mean = self._means[matches] = self.comparison.mean(scores_left_out(matches))
+            mean = self._means[pattern] = self.comparison.mean(scores_left_out([text == form for text in forms]))
         return mean
+
+    def _agree(self, texts: Sequence[str]) -> bool:
+        agreeing = self._agreeing
+        return agreeing is not None and len({agreeing[text] for text in texts}) == 1
 
     def left_behind(self, records: Sequence[Record]) -> list[dict[str, Any]]:
         """The records as the official code leaves them: it writes each answer's form over the answer."""
         texts = [record["answer"] for record in records]
-        agree = self._agreeing is not None and len({self._agreeing[text] for text in texts}) == 1
-        heard = self._heard_agreed if agree else self._heard
+        heard = self._heard_agreed if self._agree(texts) else self._heard
         return [{**record, "answer": heard[record["answer"]]} for record in records]
 
 
 def _distinct(records: Sequence[Record]) -> bool:
     """Whether no two records can be equal, by their ids."""
-    ids = {record.get("answer_id") for record in records}
-    return len(ids) == len(records)
+    try:
+        return len(set(map(_ANSWER_ID, records))) == len(records)
+    except KeyError:
+        return False
 
 
 def _scores_by_record(records: Sequence[Record], matches: Sequence[bool]) -> list[float]:
@@ -150,6 +158,6 @@ def _scores_by_record(records: Sequence[Record], matches: Sequence[bool]) -> lis
     agreeing = [rest for rest, match in zip(rests, matches, strict=True) if match]
     count = len(agreeing)
     return [
-        min(1.0, (count - (agreeing.count(rest) if match else 0)) / 3)
+        min(1.0, (count - (agreeing.count(rest) if match else 0)) / FULL_MARKS)
         for rest, match in zip(rests, matches, strict=True)
     ]

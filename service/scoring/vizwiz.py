@@ -19,9 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import DataError
+from service.errors import DataError, MissingExtraError
 from service.scoring import chains
 from service.scoring.rounding import total
+from service.scoring.rows import kind_of
 from service.scoring.rules import LIKE, OFFICIAL, Accuracy, comparison
 from service.scoring.scores import Inputs, Scores
 from service.scoring.vqa_format import (
@@ -29,7 +30,6 @@ from service.scoring.vqa_format import (
     Results,
     check_covered,
     explain,
-    kind_of,
     read_image_rows,
     read_results,
 )
@@ -86,8 +86,11 @@ def unanswerability(answerable: Sequence[float], predicted: Sequence[float]) -> 
 def unanswerability_raw(answerable: Sequence[float], predicted: Sequence[float]) -> tuple[float, float]:
     """The same as fractions, unrounded."""
     import numpy as np
-    from sklearn.metrics import average_precision_score, f1_score
 
+    try:
+        from sklearn.metrics import average_precision_score, f1_score
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("scikit-learn") from error
     labels, rated = 1 - np.asarray(answerable), 1.0 - np.asarray(predicted)
     with warnings.catch_warnings():
         # Where every question can be answered both are 0, as the API has it, with warnings that help nobody.

@@ -120,11 +120,11 @@ def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
     """The answer type and the question type of each row; what a file leaves out is worked out by the official rules."""
     rows = loaded.annotations.rows
     notes: tuple[str, ...] = ()
-    by_answer = [_type(row, "answer_type") for row in rows]
+    by_answer = _column(rows, "answer_type")
     if "" in by_answer:
         by_answer = [kind or answer_type(majority(row["answers"])) for kind, row in zip(by_answer, rows, strict=True)]
         notes += ("answer types are not in the annotations; they are read off the majority answers",)
-    by_question = [_type(row, "question_type") for row in rows]
+    by_question = _column(rows, "question_type")
     if "" in by_question:
         texts, data_type = _texts(loaded)
         if texts is None:
@@ -134,9 +134,9 @@ def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
     return by_answer, by_question, notes
 
 
-def _type(row: Mapping[str, Any], key: str) -> str:
-    kind = row.get(key)
-    return kind if isinstance(kind, str) else ""
+def _column(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    """A type of each row; empty where the row does not say."""
+    return [kind if isinstance(kind := row.get(key), str) else "" for row in rows]
 
 
 def _texts(loaded: Loaded) -> tuple[list[str] | None, str]:

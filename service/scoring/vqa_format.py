@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from service.errors import DataError
 from service.scoring.files import read_json
+from service.scoring.rows import kind_of
 from service.scoring.scores import QuestionId
 
 MULTIPLE_CHOICE: Final = "Multiple Choice"
@@ -201,14 +202,6 @@ def some(keys: Sequence[object]) -> str:
     """A few of many keys, for a message."""
     named = ", ".join(repr(key) for key in keys[:_SHOWN])
     return named if len(keys) <= _SHOWN else f"{named}, …"
-
-
-def kind_of(value: object) -> str:
-    """What a JSON value is, for a message."""
-    if value is None:
-        return "null"
-    names = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "an array"}
-    return names.get(type(value), "an object")
 
 
 def _inner(path: Path, name: str) -> tuple[list[Any], dict[str, Any]]:

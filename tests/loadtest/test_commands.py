@@ -108,3 +108,14 @@ def test_every_command_is_in_the_readme_and_the_makefile(root: Path) -> None:
     assert set(scenarios) == {"leavers", "overload", "one_client", "memory", "identical", "layouts"}
     for name in scenarios:
         assert f"loadtest.{name}" in readme
+
+
+def test_scoring_beside_a_straight_loop() -> None:
+    """The command itself refuses where the two differ."""
+    command = importlib.import_module("loadtest.scoring").main
+    result = CliRunner().invoke(command, ["--answers", "1500", "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert figures["answers"] == 1500
+    assert 0 < figures["accuracy"] < 100
+    assert figures["straight_loop_s"] > 0

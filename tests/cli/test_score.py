@@ -1,0 +1,75 @@
+"""`vqa score` as a person and as a script meet it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import VQA
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden" / "vqa_official_format"
+FILES = ["--annotations", FOLDER / "annotations.json", "--results", FOLDER / "results.json"]
+
+
+def score(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([VQA, "score", *map(str, arguments)], capture_output=True, text=True, timeout=60)
+
+
+def test_one_json_object_and_nothing_else():
+    result = score("--dataset", "vqav2", *FILES, "--json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["accuracy"] == 68.68
+    assert {"per_answer_type", "per_question_type"} <= document.keys()
+    assert "evalQA" not in document
+
+
+def test_a_table_for_a_person():
+    result = score("--dataset", "vqav2", *FILES)
+    assert result.returncode == 0, result.stderr
+    assert "68.68 %" in result.stdout
+    assert "answer type: yes/no" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--dataset", "vqav3", *FILES], 2, "'vqav3' is not one of"),
+        (["--dataset", "vqav2", "--results", FOLDER / "results.json"], 2, "Missing option '--annotations'"),
+        (["--dataset", "advqa", *FILES, "--like", "m4c"], 2, "m4c has no evaluator for advqa"),
+        (["--dataset", "vqav2", *FILES, "--like", "m4c", "--code", "2016"], 2, "--code makes no difference to m4c"),
+        (["--dataset", "vqav2", *FILES[:3], FOLDER / "nothing.json"], 1, "nothing.json: it cannot be read"),
+        (["--dataset", "vqav2", *FILES[:3], FOLDER / "questions.json"], 1, "not an array of objects but an object"),
+    ],
+)
+def test_mistakes_are_one_clear_line(arguments, code, message):
+    result = score(*arguments)
+    assert result.returncode == code
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["vqa-01", "vqa-02", "vqa-04", "vqa-05"])
+def test_the_collected_cases_under_always(tmp_path, name):
+    cases = Path(__file__).resolve().parents[1] / "cases" / "metrics" / f"{name}_vectors.jsonl"
+    rows = [json.loads(line) for line in cases.read_text("utf-8").split("\n") if line]
+    annotations = [
+        {
+            "question_id": number,
+            "question_type": "what",
+            "answer_type": "other",
+            "answers": [{"answer": answer, "answer_id": i} for i, answer in enumerate(row["answers"], 1)],
+        }
+        for number, row in enumerate(rows)
+    ]
+    results = [{"question_id": number, "answer": row["prediction"]} for number, row in enumerate(rows)]
+    (tmp_path / "annotations.json").write_text(json.dumps({"annotations": annotations}))
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    files = ["--annotations", tmp_path / "annotations.json", "--results", tmp_path / "results.json"]
+    scored = score("--dataset", "vqav2", *files, "--code", "always", "--per-question", "--json")
+    given = json.loads(scored.stdout)["evalQA"]
+    assert given == {str(number): round(100 * row["expected_accuracy"], 2) for number, row in enumerate(rows)}

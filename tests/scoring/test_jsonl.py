@@ -1,0 +1,40 @@
+"""One's own questions as JSON Lines."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ROWS = [
+    {"image": "a.jpg", "question": "What is it?", "answers": ["a dog"] * 8 + ["cat"] * 2, "answer_type": "other"},
+    {"image": "a.jpg", "question": "Is it red?", "answers": ["Yes."], "answer_type": "yes/no", "question_id": "red"},
+]
+
+
+def lines(rows):
+    return "\n".join(json.dumps(row) for row in rows)
+
+
+def test_many_answers_are_voted_on_and_a_single_one_is_matched(score, written):
+    annotations = written("mine.jsonl", lines(ROWS))
+    answers = [{"question_id": 1, "answer": "cat"}, {"question_id": "red", "answer": "yes"}]
+    scores = score("jsonl", annotations=annotations, results=written("results.json", answers), code="always")
+    assert scores["evalQA"] == {"1": 60.0, "red": 100.0}
+    assert scores["per_answer_type"] == {"other": 60.0, "yes/no": 100.0}
+    assert scores["per_question_type"] == {"is it": 100.0, "what is": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"question": "What?", "answers": ["a"]}, 'line 3: must have a text under "image"'),
+        ({"image": "a.jpg", "question": "What?", "answers": []}, 'line 3: must have a list of texts under "answers"'),
+        ({"image": "a.jpg", "question": "What?", "answers": ["a"], "question_id": "red"}, "'red' is that of line 2"),
+        (["a.jpg"], "line 3: must be an object"),
+    ],
+)
+def test_broken_rows_are_refused_with_their_line(score, written, row, message):
+    annotations = written("mine.jsonl", lines([*ROWS, row]))
+    with pytest.raises(ValueError, match=message):
+        score("jsonl", annotations=annotations, results=written("results.json", []))
