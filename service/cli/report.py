@@ -38,11 +38,8 @@ def report_command(folders: tuple[Path, ...], out: Path | None, labels: tuple[st
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"--out is {out}; its name must end in .html, since the figures go to .json beside it")
     names = labels or _names(folders)
-    try:
-        runs = [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
-        figures = _figures(runs, out, whole=as_json)
-    except ModuleNotFoundError as error:
-        raise click.ClickException(str(error)) from error
+    runs = [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
+    figures = _figures(runs, out, whole=as_json)
     click.echo(json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_table(figures["runs"])))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import is_unanswerable
+from service.errors import MissingExtraError
 from service.evaluation.bootstrap import Interval, mean_interval, mean_intervals, paired_difference
 from service.evaluation.calibration_figures import ReliabilityBins, brier_score, equal_mass_bins, equal_width_bins
 from service.evaluation.confusion import best_answer, confusion
@@ -184,6 +185,8 @@ def _risk_coverage(view: View) -> Document | None:
         return None
     column, score = found
     kept = view.answered & np.isfinite(score)
+    if kept.sum() < 2:
+        return None
     return {"score": column} | risk_coverage_figures(score[kept], view.accuracy[kept])
 
 
@@ -218,8 +221,8 @@ def _average_precision(truth: NDArray[np.bool_], answerability: Floats, kept: ND
         return None
     try:
         from sklearn.metrics import average_precision_score
-    except ImportError as error:
-        raise ModuleNotFoundError("reports need scikit-learn: pip install 'vqa-service[eval]'") from error
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("scikit-learn") from error
     return float(average_precision_score(truth[kept], 1 - answerability[kept]))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import service
+from service.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import jinja2
@@ -24,7 +25,7 @@ def render(template: str, **values: Any) -> bytes:
     """A page in UTF-8 from a template of this room; every value is escaped.
 
     Raises:
-        ModuleNotFoundError: jinja2 is not installed; the message says how to install it.
+        MissingExtraError: jinja2 is not installed.
     """
     text = _environment().get_template(template).render(version=service.__version__, **values)
     return text.encode("utf-8", "replace")
@@ -34,8 +35,8 @@ def render(template: str, **values: Any) -> bytes:
 def _environment() -> jinja2.Environment:
     try:
         import jinja2
-    except ImportError as error:
-        raise ModuleNotFoundError("reports need jinja2: pip install 'vqa-service[eval]'") from error
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("jinja2") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -22,7 +22,7 @@ def write_report(folder: Path) -> None:
 
     Raises:
         DataError: the folder is no run that came to its end, or it cannot be written to.
-        ModuleNotFoundError: a library of the extra `eval` is missing; the message says how to install it.
+        MissingExtraError: a library of the extra `eval` is not installed.
     """
     write_run_report(read_run(folder), folder / PAGE)
 
@@ -35,7 +35,7 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
 
     Raises:
         DataError: a file cannot be written.
-        ModuleNotFoundError: as `write_report`.
+        MissingExtraError: as `write_report`.
     """
     figures = run_figures(run)
     found = sureness(run.main)
@@ -65,7 +65,7 @@ def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
 
     Raises:
         DataError: a file cannot be written.
-        ModuleNotFoundError: as `write_report`.
+        MissingExtraError: as `write_report`.
     """
     figures = comparison_figures(runs)
     _write(page, render("comparison.html", figures=figures), figures)

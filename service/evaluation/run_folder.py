@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.errors import DataError
+from service.errors import DataError, MissingExtraError
 from service.scoring.files import read_json
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def read_run(folder: Path, label: str | None = None) -> Run:
 
     Raises:
         DataError: a file is missing, damaged, or holds something else; the message says which and what.
-        ModuleNotFoundError: pyarrow is not installed; the message says how to install it.
+        MissingExtraError: pyarrow is not installed.
     """
     if not folder.is_dir():
         raise DataError(folder, "there is no such folder; name a folder that `vqa eval` wrote")
@@ -218,8 +218,8 @@ def _read_table(path: Path) -> pa.Table:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ModuleNotFoundError("reading predictions needs pyarrow: pip install 'vqa-service[eval]'") from error
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pyarrow") from error
     try:
         # One reader for one file: with `read_table` a folder of that name would be taken for a data set.
         return pq.ParquetFile(path).read()

@@ -195,23 +195,30 @@ class TestThePage:
         assert "No times were kept" in page.text
         assert "Failed" not in page.text
         assert "Answerability" not in page.text
+        assert "none can be held back for its risk" in page.text
         assert "the picture's file cannot be read" in page.text
         assert page.all("svg") == page.all("img") == []
 
     def test_a_probability_alone_is_no_confidence(self, tmp_path: Path) -> None:
-        page, figures = report(write_run(tmp_path / "run", [row(1, 1.0, top_probability=0.7), row(2, 0.0)]))
+        page, figures = report(
+            write_run(tmp_path / "run", [row(1, 1.0, top_probability=0.7), row(2, 0.0), row(3, top_probability=1.0)])
+        )
         assert [entry["score"] for entry in figures["calibration"]] == ["top_probability"]
         assert figures["risk_coverage"]["score"] == "top_probability"
         assert "no fitted calibration" in page.text
 
     def test_an_answer_held_back_is_neither_right_nor_wrong_about_itself(self, tmp_path: Path) -> None:
-        rows = [row(1, 1.0, confidence=0.8), row(2, 0.0, None, confidence=0.3, abstained=True)]
+        rows = [
+            row(1, 1.0, confidence=0.8),
+            row(3, 1.0, confidence=0.8),
+            row(2, 0.0, None, confidence=0.3, abstained=True),
+        ]
         _, figures = report(write_run(tmp_path / "run", rows))
-        assert figures["calibration"][0]["questions"] == figures["risk_coverage"]["questions"] == 1
+        assert figures["calibration"][0]["questions"] == figures["risk_coverage"]["questions"] == 2
         assert figures["calibration"][0]["ece_equal_width"] == pytest.approx(0.2)
         assert figures["views"][0]["mean_confidence"] == 0.8
         assert figures["views"][0]["brier_score"] == pytest.approx(0.04)
-        assert figures["views"][0]["accuracy"]["mean"] == 0.5
+        assert figures["views"][0]["accuracy"]["mean"] == pytest.approx(2 / 3)
 
     def test_nothing_was_answered(self, tmp_path: Path) -> None:
         rows = [row(n, 0.0, None, error="saturated" if n else "internal_error") for n in range(5)]
