@@ -136,8 +136,7 @@ def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
 
 def _column(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     """A type of each row; empty where the row does not say."""
-    kinds = [row.get(key) for row in rows]
-    return kinds if set(map(type, kinds)) == {str} else [kind if isinstance(kind, str) else "" for kind in kinds]
+    return [kind if isinstance(kind := row.get(key), str) else "" for row in rows]
 
 
 def _texts(loaded: Loaded) -> tuple[list[str] | None, str]:
