@@ -27,12 +27,15 @@ system:
 	  else echo "python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; fi; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
 
-# Tests start a real Redis; where it is missing and we are not root, they are skipped and say so.
+# Tests start a real Redis and read WordNet (for the WUPS of DAQUAR); where one is missing and we are not root, its tests
+# are skipped and say so.
 system-test:
-	@command -v redis-server >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server; \
-	  else echo "redis-server is missing (Debian: redis-server): the tests of the shared cache are skipped" >&2; fi; }
+	@missing=; command -v redis-server >/dev/null || missing="$$missing redis-server"; \
+	  [ -e /usr/share/wordnet/data.noun ] || missing="$$missing wordnet-base"; \
+	  if [ -n "$$missing" ]; then \
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	      apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
+	    else echo "missing (Debian packages):$$missing: the tests that need them are skipped" >&2; fi; fi
 
 $(VENV)/.core-$(ORT): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)

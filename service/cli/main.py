@@ -13,6 +13,7 @@ from service.cli.ask import ask
 from service.cli.evaluate import eval_command
 from service.cli.models import models
 from service.cli.normalise import normalise_command
+from service.cli.report import report_command
 from service.cli.score import score_command
 from service.cli.serve import serve
 from service.errors import DataError, MissingExtraError, SettingsError, VQAError
@@ -30,6 +31,7 @@ cli.add_command(models)
 cli.add_command(normalise_command)
 cli.add_command(eval_command)
 cli.add_command(score_command)
+cli.add_command(report_command)
 
 
 def run() -> None:

@@ -115,10 +115,10 @@ class Accuracy:
             KeyError, AttributeError, TypeError: a record has no "answer", or a text is no string.
         """
         texts = list(map(_ANSWER, records))
-        form, forms = self._said[prediction], [self._heard[text] for text in texts]
+        form, forms = self._said[prediction], list(map(self._heard.__getitem__, texts))
         # Annotators who agree have one form, too: only then is it worth looking whether they do.
         if forms.count(forms[0]) == len(forms) and self._agree(texts):
-            form, forms = self._said_agreed[prediction], [self._heard_agreed[text] for text in texts]
+            form, forms = self._said_agreed[prediction], list(map(self._heard_agreed.__getitem__, texts))
         count = forms.count(form)
         if count == 0:
             return 0.0

@@ -1,0 +1,79 @@
+"""The report on a run, and the comparison of several: one page that needs nothing else, and its figures as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from service.evaluation.examples import KINDS, choose, show
+from service.evaluation.figures import paired_figures, run_figures, sureness
+from service.evaluation.page import render
+from service.evaluation.run_folder import Run, read_run
+from service.scoring.files import write_whole
+
+PAGE: Final = "report.html"
+FIGURES: Final = "report.json"
+
+
+def write_report(folder: Path) -> None:
+    """Write report.html and report.json into a run folder, each whole or not at all.
+
+    Raises:
+        DataError: the folder is no run that came to its end, or it cannot be written to.
+        MissingExtraError: a library of the extra `eval` is not installed.
+    """
+    write_run_report(read_run(folder), folder / PAGE)
+
+
+def write_run_report(run: Run, page: Path) -> dict[str, Any]:
+    """Write the report on one run to `page`, and its figures beside it (`.json` in the place of `.html`).
+
+    Returns:
+        The figures.
+
+    Raises:
+        DataError: a file cannot be written.
+        MissingExtraError: as `write_report`.
+    """
+    figures = run_figures(run)
+    found = sureness(run.main)
+    score = run.main.numbers("confidence") if found is None else found[1]
+    examples = list(show(run.main, choose(run.main, score), run.folder))
+    _write(page, render("report.html", figures=figures, examples=examples, kinds=KINDS), figures)
+    return figures
+
+
+def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
+    """The figures of several runs, and the paired bootstrap of the first against each other, view by view."""
+    first, *others = runs
+    pairs = [
+        {"label": other.label, "view": name, "pair": paired_figures(first.views[name], other.views[name])}
+        for other in others
+        for name in first.views
+        if name in other.views
+    ]
+    return {"runs": [run_figures(run) for run in runs], "pairs": pairs}
+
+
+def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
+    """Write the page that compares two or more runs, and its figures beside it.
+
+    Returns:
+        The figures, as `comparison_figures`.
+
+    Raises:
+        DataError: a file cannot be written.
+        MissingExtraError: as `write_report`.
+    """
+    figures = comparison_figures(runs)
+    _write(page, render("comparison.html", figures=figures), figures)
+    return figures
+
+
+def _write(page: Path, html: bytes, figures: dict[str, Any]) -> None:
+    text = json.dumps(figures, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # A lone half of a surrogate pair, which a file's name may hold, is written as JSON escapes it.
+    write_whole(page.with_suffix(".json"), text.encode("utf-8", "backslashreplace"))
+    write_whole(page, html)

@@ -1,0 +1,25 @@
+"""The table of confused answers, counted by hand."""
+
+from __future__ import annotations
+
+from service.evaluation.confusion import best_answer, confusion
+
+
+def test_best_answer_is_the_most_frequent_in_normal_form() -> None:
+    assert best_answer(["A dog", "cat", "dog.", "cat", "DOG"]) == "dog"
+    assert best_answer(["cat", "dog", "dog", "cat"]) == "cat"
+    assert best_answer(["!", "the"]) is None
+    assert best_answer([]) is None
+
+
+def test_counts_by_hand() -> None:
+    right = ["yes", "yes", "yes", "no", "no", "2", "red", None]
+    said = ["Yes.", "no", None, "no", "maybe", "2", "yes", "yes"]
+    table = confusion(right, said, frequent=2)
+    assert table.rows == ("yes", "no", "other answers")
+    assert table.columns == ("yes", "no", "other answers", "no answer")
+    assert table.counts == ((1, 1, 0, 1), (0, 1, 1, 0), (1, 0, 1, 0))
+
+
+def test_nobody_said_anything() -> None:
+    assert confusion([None, None], ["yes", None]).answers == ()

@@ -1,0 +1,116 @@
+"""Run folders that are whole are read; others are refused with the file and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from service.errors import DataError
+from service.evaluation.run_folder import read_run
+from tests.support.runs import row, write_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [row(1, 0.3, confidence=0.8), row(2, 0.0, None, abstained=True), row(3, 0.0, None, error="saturated")]
+    return write_run(tmp_path / "run", [*[r | {"view": "noise"} for r in rows], *rows, row(1, view="blank")], seed=4)
+
+
+def test_what_is_read(folder: Path) -> None:
+    run = read_run(folder)
+    assert (run.label, run.dataset, run.about["seed"]) == ("run", "drawn", 4)
+    assert list(run.views) == ["sighted", "blank", "noise"]
+    assert run.main_name == "sighted"
+    view = run.main
+    assert len(view) == 3
+    assert view.accuracy.tolist() == [0.3, 0, 0]
+    assert view.answered.tolist() == [True, False, False]
+    assert view.abstained.tolist() == [False, True, False]
+    assert view.failed.tolist() == [False, False, True]
+    confidence = view.numbers("confidence")
+    assert confidence[0] == 0.8
+    assert np.isnan(confidence[1:]).all()
+    assert np.unique(view.pictures).size == 3
+    assert read_run(folder, "mine").label == "mine"
+
+
+def test_other_writers_types_of_the_same_values_are_taken(folder: Path) -> None:
+    path = folder / "predictions.parquet"
+    table = pq.read_table(path)
+    for name, kind in (("accuracy", pa.float32()), ("view", pa.dictionary(pa.int32(), pa.string()))):
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    pq.write_table(table, path)
+    assert read_run(folder).main.accuracy.tolist() == pytest.approx([0.3, 0, 0])
+
+
+def edited(edit: Callable[[pa.Table], pa.Table]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        path = folder / "predictions.parquet"
+        pq.write_table(edit(pq.read_table(path)), path)
+
+    return spoil
+
+
+def replaced(table: pa.Table, name: str, values: list) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+def cut(folder: Path) -> None:
+    path = folder / "predictions.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def evaluation(change: Callable[[dict], object]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        document = json.loads((folder / "evaluation.json").read_text())
+        change(document)
+        (folder / "evaluation.json").write_text(json.dumps(document))
+
+    return spoil
+
+
+SPOILT = {
+    "no run.json": (lambda f: (f / "run.json").unlink(), "run.json: it is not there"),
+    "no evaluation.json": (lambda f: (f / "evaluation.json").unlink(), "evaluation.json: it is not there"),
+    "no predictions": (lambda f: (f / "predictions.parquet").unlink(), "predictions.parquet: it is not there"),
+    "run.json is a list": (lambda f: (f / "run.json").write_text("[]"), "run.json: it must be a JSON object"),
+    "evaluation.json is cut": (lambda f: (f / "evaluation.json").write_text('{"dataset": '), "cut short"),
+    "no data set": (evaluation(lambda d: d.pop("dataset")), "evaluation.json: dataset: "),
+    "no views": (evaluation(lambda d: d.update(views={})), "evaluation.json: views: "),
+    "no scores": (evaluation(lambda d: d["views"]["blank"].pop("scores")), "views.blank.scores: "),
+    "a view without scores": (evaluation(lambda d: d["views"].pop("blank")), "no scores of the view blank"),
+    "cut": (cut, "predictions.parquet: not a whole Parquet file"),
+    "empty": (lambda f: (f / "predictions.parquet").write_bytes(b""), "not a whole Parquet file"),
+    "text": (lambda f: (f / "predictions.parquet").write_text("question_id,view\n1,sighted"), "not a whole Parquet"),
+    "columns missing": (edited(lambda t: t.drop_columns(["accuracy", "view"])), "columns are missing: view, accuracy"),
+    "texts for numbers": (
+        edited(lambda t: replaced(t, "accuracy", ["good"] * 7)),
+        "column accuracy: its type is string",
+    ),
+    "no accuracy": (edited(lambda t: replaced(t, "accuracy", [None] * 7)), "column accuracy: values are missing"),
+    "percent": (edited(lambda t: replaced(t, "accuracy", [30.0] * 7)), "column accuracy: every value must be within"),
+    "not a number": (edited(lambda t: replaced(t, "confidence", [float("nan")] * 7)), "column confidence: every value"),
+    "no rows": (edited(lambda t: t.slice(0, 0)), "there is no prediction in it"),
+    "twice": (edited(lambda t: pa.concat_tables([t, t.slice(0, 1)])), "question 1 is there twice in the view noise"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), SPOILT.values(), ids=SPOILT.keys())
+def test_what_is_refused(folder: Path, spoil: Callable[[Path], object], message: str) -> None:
+    spoil(folder)
+    with pytest.raises(DataError) as refused:
+        read_run(folder)
+    assert message in str(refused.value)
+    assert str(folder) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such folder"):
+        read_run(tmp_path / "none")
