@@ -1,0 +1,28 @@
+"""`vqa eval` as a process."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.process import VQA
+
+SHAPES, QUESTIONS_EACH = 12, 3
+LONG = 900
+
+
+def of_shapes(folder: Path, out: Path) -> list[str]:
+    files = ["--questions", str(folder / "questions.json"), "--annotations", str(folder / "annotations.json")]
+    return ["--dataset", "vqav2", *files, "--out", str(out)]
+
+
+def of_lines(path: Path, out: Path) -> list[str]:
+    return ["--dataset", "jsonl", "--annotations", str(path), "--out", str(out)]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([VQA, "eval", *arguments], capture_output=True, text=True, timeout=120)
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
