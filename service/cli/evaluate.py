@@ -24,6 +24,7 @@ from service.evaluation.evaluate import KEPT, Plan, Stopped, evaluate
 from service.evaluation.formats.base import Sources
 from service.evaluation.local import LocalAsker
 from service.evaluation.remote import ServerAsker
+from service.evaluation.report import write_report
 from service.evaluation.run_files import RunFiles
 from service.evaluation.runner import Pace
 from service.evaluation.table import check_arrow
@@ -76,8 +77,8 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     """Ask a model all questions of a data set, and score the answers with the data set's own evaluator.
 
     The folder OUT gets every answer as it comes (predictions.jsonl), and at the end the results in the official format
-    (results.json), a table of all (predictions.parquet) and the scores (evaluation.json). Stopped at any moment, the
-    same command goes on where it was.
+    (results.json), a table of all (predictions.parquet), the scores (evaluation.json) and a report (report.html).
+    Stopped at any moment, the same command goes on where it was.
     """
     logging.disable(logging.CRITICAL) if quiet else configure_logging("error", "text")
     try:
@@ -92,11 +93,11 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
             done = f"stopped with {outcome.answered:,} of {outcome.questions:,} questions answered"
             click.echo(f"{done}. {KEPT.format(folder=out)}", err=True)
         raise click.exceptions.Exit(128 + outcome.signal)
-    # The report of the run is written here: write_report(out).
     if as_json:
         click.echo(json.dumps(outcome, ensure_ascii=False))
     else:
         _print(outcome)
+    write_report(out)
     counts = [view["counts"] for view in outcome["views"].values()]
     if all(each["failed"] == each["asked"] for each in counts):
         raise click.exceptions.Exit(1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from service.errors import DataError
 from service.evaluation.asker import RunError
+from service.evaluation.report import FIGURES, PAGE
 from service.evaluation.views import BLIND, SIGHTED
 from service.scoring.files import read_json, write_whole
 
@@ -124,12 +125,9 @@ class RunFiles:
         return False
 
     def _clear(self) -> None:
-        """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are.
-
-        The report is written by others and is theirs.
-        """
+        """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are."""
         files = [make(view) for make in (self.journal, self.results, self.answerability) for view in _VIEWS]
-        files += [self.parquet, self.evaluation, self.run]
+        files += [self.path / PAGE, self.path / FIGURES, self.parquet, self.evaluation, self.run]
         if self.selection.is_dir():
             files += list(self.selection.iterdir())
         try:

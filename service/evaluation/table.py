@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from service.errors import DataError
-from service.evaluation.asker import RunError
+from service.errors import DataError, MissingExtraError
 from service.evaluation.records import Scored
 
 _ROWS_AT_ONCE = 8192
@@ -58,12 +57,12 @@ def check_arrow() -> None:
     """Make sure that tables can be written, before anything is asked.
 
     Raises:
-        RunError: pyarrow is not installed.
+        MissingExtraError: pyarrow is not installed.
     """
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise RunError("pyarrow is missing; install it with: pip install 'vqa-service[eval]'") from error
+        raise MissingExtraError("pyarrow") from error
 
 
 def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbers: bool) -> None:

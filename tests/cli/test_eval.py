@@ -89,8 +89,9 @@ class TestWhole:
             if row["view"] != "sighted":
                 assert row["image_sha256"] != pictures[row["question_id"], "sighted"]
 
-    def test_again_asks_nothing_and_says_the_same(self, shapes: Path, done: tuple[Path, dict]) -> None:
-        out, _ = done
+    def test_again_asks_nothing_and_says_the_same(self, shapes: Path, done: tuple[Path, dict], tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        shutil.copytree(done[0], out)
         before = (out / "results.json").read_bytes(), lines(out / "predictions.jsonl")
         again = run(*of_shapes(shapes, out), "--code", "2016")
         assert again.returncode == 0, again.stderr
@@ -119,6 +120,12 @@ class TestWhole:
         assert run(*of_shapes(shapes, out), "--limit", "2", "--fresh").returncode == 0
         assert lines(out / "predictions.jsonl") == 2
         assert not (out / "results-noise.json").exists()
+
+    def test_the_report_is_written(self, done: tuple[Path, dict]) -> None:
+        page = (done[0] / "report.html").read_text()
+        assert "vilt-shapes" in page
+        assert "shuffled" in page
+        assert json.loads((done[0] / "report.json").read_text())
 
 
 class TestFailures:
