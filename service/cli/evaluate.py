@@ -18,17 +18,17 @@ from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
 from service.cli.progress import watcher
 from service.errors import DataError
-from service.evaluation.asker import Asker, RunError
-from service.evaluation.datasets import FORMATS, DataSet, check_pictures, load, select
-from service.evaluation.evaluate import KEPT, Plan, Stopped, evaluate
-from service.evaluation.formats.base import Sources
-from service.evaluation.local import LocalAsker
-from service.evaluation.remote import ServerAsker
-from service.evaluation.report import write_report
-from service.evaluation.run_files import RunFiles
-from service.evaluation.runner import Pace
-from service.evaluation.table import check_arrow
-from service.evaluation.views import BLIND, make_views
+from service.evaluation.reporting.report import write_report
+from service.evaluation.running.asker import Asker, RunError
+from service.evaluation.running.datasets import FORMATS, DataSet, check_pictures, load, select
+from service.evaluation.running.evaluate import KEPT, Plan, Stopped, evaluate
+from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.local import LocalAsker
+from service.evaluation.running.remote import ServerAsker
+from service.evaluation.running.run_files import RunFiles
+from service.evaluation.running.runner import Pace
+from service.evaluation.running.table import check_arrow
+from service.evaluation.running.views import BLIND, make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
 

@@ -10,8 +10,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from service.evaluation.evaluate import Watcher
 from service.evaluation.records import Prediction
+from service.evaluation.running.evaluate import Watcher
 
 EVERY_S = 10.0
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from service.evaluation.figures import view_figures
-from service.evaluation.report import comparison_figures, write_comparison, write_run_report
-from service.evaluation.run_folder import Run, read_run
+from service.evaluation.reporting.figures import view_figures
+from service.evaluation.reporting.report import comparison_figures, write_comparison, write_run_report
+from service.evaluation.reporting.run_folder import Run, read_run
 
 _HEAD = ("run", "view", "data set", "questions", "accuracy", "confidence", "ECE", "abstained", "failed")
 _TEXTS = 3  # so many columns stand to the left

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from service.evaluation.asker import Asker, Later, RunError
-from service.evaluation.journal import Journal
-from service.evaluation.local import LocalAsker
 from service.evaluation.records import Example, Prediction
-from service.evaluation.remote import ServerAsker
-from service.evaluation.runner import Pace, ask_view
-from service.evaluation.views import Sighted
+from service.evaluation.running.asker import Asker, Later, RunError
+from service.evaluation.running.journal import Journal
+from service.evaluation.running.local import LocalAsker
+from service.evaluation.running.remote import ServerAsker
+from service.evaluation.running.runner import Pace, ask_view
+from service.evaluation.running.views import Sighted
 from service.settings import load_settings
 from tests.support.pictures import drawn_circle
 from tests.support.serving import Running, serving

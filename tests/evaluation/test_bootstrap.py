@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from service.evaluation import bootstrap as module
-from service.evaluation.bootstrap import mean_interval, mean_intervals, paired_difference
+from service.evaluation.reporting import bootstrap as module
+from service.evaluation.reporting.bootstrap import mean_interval, mean_intervals, paired_difference
 
 RNG = np.random.default_rng(11)
 N = 400

@@ -10,7 +10,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from service.evaluation.calibration_figures import brier_score, equal_mass_bins, equal_width_bins
+from service.evaluation.reporting.calibration_figures import brier_score, equal_mass_bins, equal_width_bins
 from tests.support.cases import CASES
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "calibration_errors.json").read_text())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.evaluation.confusion import best_answer, confusion
+from service.evaluation.reporting.confusion import best_answer, confusion
 
 
 def test_best_answer_is_the_most_frequent_in_normal_form() -> None:

@@ -9,11 +9,11 @@ import easy_vqa
 import pytest
 
 from service.errors import DataError
-from service.evaluation.asker import RunError
-from service.evaluation.datasets import DataSet, check_pictures, load, select
-from service.evaluation.formats.base import Sources
 from service.evaluation.records import Example, Prediction
-from service.evaluation.run_files import digest
+from service.evaluation.running.asker import RunError
+from service.evaluation.running.datasets import DataSet, check_pictures, load, select
+from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.run_files import digest
 from service.scoring.datasets import evaluator
 from service.scoring.files import write_whole
 from service.scoring.scores import Inputs

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from service.errors import ImageError
-from service.evaluation.examples import choose, show, thumbnail
-from service.evaluation.run_folder import View, read_run
+from service.evaluation.reporting.examples import choose, show, thumbnail
+from service.evaluation.reporting.run_folder import View, read_run
 from service.images import decode_image
 from tests.support.runs import row, write_run
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from service.errors import DataError
-from service.evaluation.journal import Journal
 from service.evaluation.records import Prediction
+from service.evaluation.running.journal import Journal
 
 FIRST = Prediction(
     1, answer="blau", confidence=0.5, candidates=(("blau", 0.75), ("rot", 0.25)), warnings=("demo_model",)

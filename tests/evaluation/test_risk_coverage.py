@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.evaluation.risk_coverage import risk_coverage_figures
+from service.evaluation.reporting.risk_coverage import risk_coverage_figures
 
 
 def test_by_hand() -> None:

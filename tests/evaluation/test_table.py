@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from service.evaluation.records import Example, Prediction, Scored
-from service.evaluation.table import write_table
+from service.evaluation.running.table import write_table
 
 EVEN = Prediction("b", answer="x", candidates=(("x", 0.4), ("y", 0.4)), warnings=("demo_model",))
 ROWS = [

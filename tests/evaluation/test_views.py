@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from service.errors import ImageError
-from service.evaluation.asker import RunError
-from service.evaluation.views import Blank, Noise, Shuffled, Sighted, derangement, make_views
+from service.evaluation.running.asker import RunError
+from service.evaluation.running.views import Blank, Noise, Shuffled, Sighted, derangement, make_views
 from tests.support.pictures import drawn_circle, encoded
 
 

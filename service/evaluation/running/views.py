@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import numpy as np
 from PIL import Image
 
-from service.evaluation.asker import RunError
+from service.evaluation.running.asker import RunError
 from service.images import decode_image
 
 SIGHTED: Final = "sighted"

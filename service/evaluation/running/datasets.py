@@ -11,9 +11,9 @@ from typing import Final
 
 from service.answers import ACCURACY_CODES
 from service.errors import DataError
-from service.evaluation.asker import RunError
-from service.evaluation.formats.base import Format, Sources
 from service.evaluation.records import Example, Prediction
+from service.evaluation.running.asker import RunError
+from service.evaluation.running.formats.base import Format, Sources
 from service.scoring.datasets import evaluator
 from service.scoring.files import write_whole
 from service.scoring.scores import Inputs, Scores
@@ -103,7 +103,7 @@ def load(name: str, sources: Sources) -> DataSet:
         DataError: a file is missing or broken, or a question is there twice.
     """
     module, kind = FORMATS[name]
-    made: Callable[[], Format] = getattr(import_module(f"service.evaluation.formats.{module}"), kind)
+    made: Callable[[], Format] = getattr(import_module(f"service.evaluation.running.formats.{module}"), kind)
     form = made()
     return DataSet(name, form, sources, form.load(sources))
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from service.errors import Code
-from service.evaluation.asker import UNREACHABLE, Asker, Later, RunError
 from service.evaluation.records import Prediction
+from service.evaluation.running.asker import UNREACHABLE, Asker, Later, RunError
 from service.scoring.scores import QuestionId
 
 _FIRST_WAIT_S = 0.25

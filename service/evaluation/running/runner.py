@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.errors import VQAError
-from service.evaluation.asker import MOST_A_REQUEST, Asker
-from service.evaluation.journal import Journal
-from service.evaluation.patience import ask_patiently
 from service.evaluation.records import Example, Prediction
-from service.evaluation.views import View
+from service.evaluation.running.asker import MOST_A_REQUEST, Asker
+from service.evaluation.running.journal import Journal
+from service.evaluation.running.patience import ask_patiently
+from service.evaluation.running.views import View
 
 # What is under way when the run is to stop gets so long.
 GRACE_S = 10.0

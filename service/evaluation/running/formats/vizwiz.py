@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from service.errors import DataError
-from service.evaluation.formats.base import (
+from service.evaluation.records import Example
+from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
@@ -16,7 +17,6 @@ from service.evaluation.formats.base import (
     said,
     text_at,
 )
-from service.evaluation.records import Example
 from service.scoring.files import write_whole
 from service.scoring.vqa_format import read_image_rows
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
-from service.evaluation.formats.base import (
+from service.evaluation.records import Example
+from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
@@ -18,7 +19,6 @@ from service.evaluation.formats.base import (
     said,
     text_at,
 )
-from service.evaluation.records import Example
 from service.scoring.files import write_whole
 from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from service.evaluation.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
 from service.evaluation.records import Example
+from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
 from service.scoring.easyvqa import read_questions
 from service.scoring.files import write_whole
 from service.scoring.scores import QuestionId

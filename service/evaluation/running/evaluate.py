@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import service
-from service.evaluation.asker import TOP_K, Asker, RunError
-from service.evaluation.datasets import DataSet
-from service.evaluation.journal import Journal
-from service.evaluation.outcome import write_outcome
 from service.evaluation.records import Prediction
-from service.evaluation.run_files import RunFiles, digest
-from service.evaluation.runner import Pace, ask_view
-from service.evaluation.steady import SteadyAsker
-from service.evaluation.stopping import Stopping
-from service.evaluation.views import View
+from service.evaluation.running.asker import TOP_K, Asker, RunError
+from service.evaluation.running.datasets import DataSet
+from service.evaluation.running.journal import Journal
+from service.evaluation.running.outcome import write_outcome
+from service.evaluation.running.run_files import RunFiles, digest
+from service.evaluation.running.runner import Pace, ask_view
+from service.evaluation.running.steady import SteadyAsker
+from service.evaluation.running.stopping import Stopping
+from service.evaluation.running.views import View
 
 KEPT = "What was answered is kept in {folder}; the same command again goes on from there."
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.evaluation.datasets import DataSet
-from service.evaluation.journal import Journal
 from service.evaluation.records import Example, Prediction, Scored
-from service.evaluation.run_files import RunFiles
-from service.evaluation.table import write_table
+from service.evaluation.running.datasets import DataSet
+from service.evaluation.running.journal import Journal
+from service.evaluation.running.run_files import RunFiles
+from service.evaluation.running.table import write_table
 from service.scoring.files import write_whole
 from service.scoring.scores import Scores
 

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from service.errors import Code
-from service.evaluation.asker import TOP_K, UNREACHABLE, Later, Outcome, RunError, problem
-from service.evaluation.replies import from_document
+from service.evaluation.running.asker import TOP_K, UNREACHABLE, Later, Outcome, RunError, problem
+from service.evaluation.running.replies import from_document
 from service.scoring.scores import QuestionId
 
 _TIMEOUT_MS = 120_000

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from service.evaluation.examples import KINDS, choose, show
-from service.evaluation.figures import paired_figures, run_figures, sureness
-from service.evaluation.page import render
-from service.evaluation.run_folder import Run, read_run
+from service.evaluation.reporting.examples import KINDS, choose, show
+from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
+from service.evaluation.reporting.page import render
+from service.evaluation.reporting.run_folder import Run, read_run
 from service.scoring.files import write_whole
 
 PAGE: Final = "report.html"

@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 
 from service.answers import is_unanswerable
 from service.errors import MissingExtraError
-from service.evaluation.bootstrap import Interval, mean_interval, mean_intervals, paired_difference
-from service.evaluation.calibration_figures import ReliabilityBins, brier_score, equal_mass_bins, equal_width_bins
-from service.evaluation.confusion import best_answer, confusion
-from service.evaluation.risk_coverage import risk_coverage_figures
-from service.evaluation.run_folder import Run, View
+from service.evaluation.reporting.bootstrap import Interval, mean_interval, mean_intervals, paired_difference
+from service.evaluation.reporting.calibration_figures import (
+    ReliabilityBins,
+    brier_score,
+    equal_mass_bins,
+    equal_width_bins,
+)
+from service.evaluation.reporting.confusion import best_answer, confusion
+from service.evaluation.reporting.risk_coverage import risk_coverage_figures
+from service.evaluation.reporting.run_folder import Run, View
 
 Floats = NDArray[np.float64]
 Document = dict[str, Any]

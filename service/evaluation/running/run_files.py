@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
-from service.evaluation.asker import RunError
-from service.evaluation.report import FIGURES, PAGE
-from service.evaluation.views import BLIND, SIGHTED
+from service.evaluation.reporting.report import FIGURES, PAGE
+from service.evaluation.running.asker import RunError
+from service.evaluation.running.views import BLIND, SIGHTED
 from service.scoring.files import read_json, write_whole
 
 _VIEWS = (SIGHTED, *BLIND)

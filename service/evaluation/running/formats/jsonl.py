@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from service.evaluation.formats.base import (
+from service.evaluation.records import Example
+from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
@@ -15,7 +16,6 @@ from service.evaluation.formats.base import (
     picture_name,
     said,
 )
-from service.evaluation.records import Example
 from service.scoring.files import write_whole
 from service.scoring.jsonl import read_rows
 

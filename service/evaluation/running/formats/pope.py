@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from service.evaluation.formats.base import (
+from service.evaluation.records import Example
+from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
@@ -16,7 +17,6 @@ from service.evaluation.formats.base import (
     said,
     text_at,
 )
-from service.evaluation.records import Example
 from service.scoring.files import read_rows, write_whole
 from service.scoring.rows import records
 from service.scoring.scores import QuestionId

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.evaluation.asker import Asker, Outcome, RunError
 from service.evaluation.records import Prediction
+from service.evaluation.running.asker import Asker, Outcome, RunError
 from service.scoring.scores import QuestionId
 
 

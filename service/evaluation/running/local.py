@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from service.errors import VQAError
-from service.evaluation.asker import MOST_A_REQUEST, TOP_K, Outcome, RunError, problem
-from service.evaluation.replies import from_reply
+from service.evaluation.running.asker import MOST_A_REQUEST, TOP_K, Outcome, RunError, problem
+from service.evaluation.running.replies import from_reply
 from service.gateway import Picture, Question, Reply
 from service.gateway.build import build_gateway
 from service.scoring.scores import QuestionId
