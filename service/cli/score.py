@@ -30,7 +30,7 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
     epilog="Example: vqa score --dataset vqav2 --annotations v2_mscoco_val2014_annotations.json --results results.json",
 )
 @click.option("--dataset", required=True, type=click.Choice(sorted(DATASETS)), help="Whose format and rules.")
-@_file("--annotations", "The right answers, in the data set's own format; .gz is read, too.", required=True)
+@_file("--annotations", "The right answers, in the data set's own format; .gz is read, too. GQA: the questions.")
 @_file("--results", "The answers to score, in the data set's results format.", required=True)
 @_file("--questions", "The questions, where the format keeps them apart (needed for multiple choice).")
 @click.option(
@@ -60,6 +60,10 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
 def score_command(dataset: str, per_question: bool, as_json: bool, **files: Any) -> None:
     """Score a results file as the data set's authors do, to the last digit."""
     chosen, like = DATASETS[dataset], files["like"]
+    if files["annotations"] is None:
+        if dataset != "gqa" or files["questions"] is None:
+            raise click.UsageError("Missing option '--annotations'.")
+        files["annotations"] = files["questions"]  # one file holds both
     if like != OFFICIAL and like not in chosen.like:
         known = ", ".join(chosen.like) or "none"
         raise click.UsageError(f"{like} has no evaluator for {dataset}; there are: {known}")

@@ -109,11 +109,11 @@ def score(inputs: Inputs, dataset: str = "docvqa") -> Scores:
     value = _mean(list(per_question.values()), inputs.like)
     return Scores(
         dataset=dataset,
-        accuracy=round(100 * value, 2),
+        accuracy=100 * value,
         questions=len(per_question),
         per_answer_type=_by_type(questions, per_question, "answer_type"),
         per_question_type=_by_type(questions, per_question, "question_types"),
-        metrics={"anls": round(value, 4), "scores": {"anls": value}},
+        metrics={"anls": value},
         per_question=per_question,
     )
 

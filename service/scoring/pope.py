@@ -200,7 +200,7 @@ def _scores(
         ids = list(range(1, len(ids) + 1))
     return Scores(
         dataset="pope",
-        accuracy=round(100 * accuracy, 2),
+        accuracy=100 * accuracy,
         questions=len(rows),
         metrics=metrics,
         per_question=dict(zip(ids, map(float, right), strict=True)),

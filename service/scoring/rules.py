@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from service.answers.accuracy import FULL_MARKS, RULES, Form, Rule, as_it_stands, average, scores_left_out
 from service.scoring import chains
+from service.scoring.rounding import total
 
 Record = Mapping[str, Any]
 OFFICIAL: Final = "official"
@@ -37,22 +38,29 @@ def _exact_mean(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A rule, how annotators are told apart, and how a question's scores are averaged."""
+    """A rule, how annotators are told apart, how scores are averaged, and whether percentages are rounded."""
 
     rule: Rule
     by_record: bool
     mean: Callable[[Sequence[float]], float] = average
+    rounds: bool = False
+
+    def percent(self, accuracies: Sequence[float]) -> float:
+        """The mean over questions as the program gives it: some round to two places, by Python 3's rule."""
+        if self.rounds:
+            return round(100 * total(accuracies) / len(accuracies), 2)
+        return 100 * (total(accuracies) / len(accuracies))
 
 
 _EVAL_AI: Final = Rule(chains.eval_ai, chains.eval_ai)
 LIKE: Final[Mapping[str, Comparison]] = {
     "lavis": Comparison(
-        Rule(chains.port, chains.punctuation3, as_it_stands, chains.port, as_it_stands), by_record=True
+        Rule(chains.port, chains.punctuation3, as_it_stands, chains.port, as_it_stands), by_record=True, rounds=True
     ),
     "lmms-eval": Comparison(_EVAL_AI, by_record=False, mean=_exact_mean),
     "vlmevalkit": Comparison(Rule(chains.vlmevalkit, chains.vlmevalkit), by_record=False),
     "m4c": Comparison(_EVAL_AI, by_record=False),
-    "vizwiz": Comparison(Rule(chains.vizwiz, as_it_stands), by_record=False),
+    "vizwiz": Comparison(Rule(chains.vizwiz, as_it_stands), by_record=False, rounds=True),
 }
 LMMS_VQAV2: Final = Comparison(Rule(chains.port_commas, chains.port_commas), by_record=True, mean=_exact_mean)
 

@@ -50,8 +50,8 @@ class Scores:
     """The outcome of one scoring. Percentages are 0 to 100.
 
     Attributes:
-        accuracy: the data set's main number, in percent, rounded as the official code rounds; None where the results
-            hold no answers (VizWiz' answerability task).
+        accuracy: the data set's main number, in percent, rounded as the official code rounds (POPE's, ANLS and the
+            programs of `like` do not); None where the results hold no answers (VizWiz' answerability task).
         questions: how many questions it is over.
         per_answer_type, per_question_type: the same by type, where the data set has types.
         metrics: the data set's own metrics under their official names; JSON values.

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from service.errors import DataError, MissingExtraError
 from service.scoring import chains
-from service.scoring.rounding import total
+from service.scoring.rounding import mean
 from service.scoring.rows import kind_of
 from service.scoring.rules import LIKE, OFFICIAL, Accuracy, comparison
 from service.scoring.scores import Inputs, Scores
@@ -100,7 +100,8 @@ def unanswerability_raw(answerable: Sequence[float], predicted: Sequence[float])
 
 def _accuracy(annotations: Annotations, results: Results, inputs: Inputs) -> Scores:
     official = inputs.like in (OFFICIAL, "vizwiz")
-    accuracy = Accuracy(LIKE["vizwiz"] if official else comparison(inputs.code, inputs.like, "vizwiz"))
+    compared = LIKE["vizwiz"] if official else comparison(inputs.code, inputs.like, "vizwiz")
+    accuracy = Accuracy(compared)
     try:
         each = [accuracy(results.rows[row[_IMAGE]]["answer"], row["answers"]) for row in annotations.rows]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -109,20 +110,14 @@ def _accuracy(annotations: Annotations, results: Results, inputs: Inputs) -> Sco
     for row, value in zip(annotations.rows, each, strict=True):
         if isinstance(row.get("answer_type"), str):
             types.setdefault(row["answer_type"], []).append(value)
-    mean = total(each) / len(each)
     return Scores(
         dataset="vizwiz",
-        accuracy=_percent(each),
+        accuracy=compared.percent(each),
         questions=len(each),
-        per_answer_type={kind: _percent(types[kind]) for kind in sorted(types)},
-        metrics={} if official else {"like": inputs.like, "scores": {"accuracy": mean}},
+        per_answer_type={kind: compared.percent(types[kind]) for kind in sorted(types)},
+        metrics={} if official else {"like": inputs.like, "scores": {"accuracy": mean(each)}},
         per_question={row[_IMAGE]: value for row, value in zip(annotations.rows, each, strict=True)},
     )
-
-
-def _percent(values: Sequence[float]) -> float:
-    """As the API rounds, under Python 3."""
-    return round(100 * total(values) / len(values), 2)
 
 
 def _has(file: Results, key: str) -> bool:

@@ -78,7 +78,7 @@ def score_loaded(loaded: Loaded, inputs: Inputs, dataset: str) -> Scores:
     mean = total(accuracies) / len(accuracies)
     scores = Scores(
         dataset=dataset,
-        accuracy=percent(accuracies) if official else round(100 * mean, 2),
+        accuracy=percent(accuracies) if official else comparison(inputs.code, inputs.like, dataset).percent(accuracies),
         questions=len(accuracies),
         per_answer_type=per_type(accuracies, by_answer_type),
         per_question_type=per_type(accuracies, by_question_type),

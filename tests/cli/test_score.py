@@ -73,3 +73,14 @@ def test_the_collected_cases_under_always(tmp_path, name):
     scored = score("--dataset", "vqav2", *files, "--code", "always", "--per-question", "--json")
     given = json.loads(scored.stdout)["evalQA"]
     assert given == {str(number): round(100 * row["expected_accuracy"], 2) for number, row in enumerate(rows)}
+
+
+def test_the_questions_of_gqa_are_its_annotations():
+    folder = FOLDER.parent / "gqa_format"
+    files = ["--results", folder / "a_predictions.json", "--choices", folder / "a_choices.json"]
+    scored = [
+        score("--dataset", "gqa", name, folder / "a_all_questions.json", *files)
+        for name in ("--annotations", "--questions")
+    ]
+    expected = json.loads((folder / "a_expected.json").read_text())["--consistency"]["stdout"]
+    assert [result.stdout for result in scored] == [expected, expected]
