@@ -195,7 +195,7 @@ def _print(document: dict[str, Any]) -> None:
     kinds = "per_answer_type" if scores[0]["per_answer_type"] else "per_question_type"
     for kind in scores[0][kinds]:
         table.add_row(f"  {kind}", *(_percent(each[kinds].get(kind)) for each in scores))
-    for row in ("asked", "abstained", "failed"):
+    for row in ("asked", "unanswerable", "abstained", "failed"):
         table.add_row("questions" if row == "asked" else row, *(f"{each[row]:,}" for each in counts))
     for code in dict.fromkeys(code for each in counts for code in each["failed_by_code"]):
         table.add_row(f"  {code}", *(f"{each['failed_by_code'].get(code, 0):,}" for each in counts))

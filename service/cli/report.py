@@ -14,7 +14,7 @@ from service.evaluation.reporting.figures import view_figures
 from service.evaluation.reporting.report import comparison_figures, write_comparison, write_run_report
 from service.evaluation.reporting.run_folder import Run, read_run
 
-_HEAD = ("run", "view", "data set", "questions", "accuracy", "confidence", "ECE", "abstained", "failed")
+_HEAD = ("run", "view", "data set", "questions", "accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed")
 _TEXTS = 3  # so many columns stand to the left
 
 
@@ -76,7 +76,7 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 def _row(run: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
     shares = (figures["accuracy"]["mean"], figures["mean_confidence"], figures["expected_calibration_error"])
-    counts = (figures["abstained"], figures["failed"])
+    counts = (figures["unanswerable"], figures["abstained"], figures["failed"])
     return (
         run["label"],
         figures["view"],

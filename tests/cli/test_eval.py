@@ -33,10 +33,12 @@ class TestWhole:
         out, outcome = done
         assert list(outcome["views"]) == ["sighted", "blank", "shuffled", "noise"]
         asked = SHAPES * QUESTIONS_EACH
-        for view in outcome["views"].values():
+        for name, view in outcome["views"].items():
+            assert (view["counts"]["unanswerable"] == asked) == (name in ("blank", "noise"))
             assert view["counts"] == {
                 "asked": asked,
                 "answered": asked,
+                "unanswerable": view["counts"]["unanswerable"],
                 "abstained": 0,
                 "failed": 0,
                 "failed_by_code": {},
@@ -159,6 +161,7 @@ class TestFailures:
             assert view["counts"] == {
                 "asked": 5,
                 "answered": 2,
+                "unanswerable": 2 if view is blank else 0,
                 "abstained": 0,
                 "failed": 3,
                 "failed_by_code": codes,

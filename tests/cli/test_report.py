@@ -23,7 +23,8 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
     sighted = [row(n, [1.0, 0.3, 0.0][n % 3], confidence=0.5) for n in range(9)]
-    blank = [row(n, 0.0, None, view="blank", abstained=True) for n in range(8)]
+    blank = [row(n, 0.0, None, view="blank", abstained=True) for n in range(7)]
+    blank += [row(7, 0.0, "unanswerable", view="blank", answerable=False)]
     blank += [row(8, 0.0, None, view="blank", error="saturated")]
     first = write_run(tmp_path / "a" / "run", [*blank, *sighted])
     return [first, write_run(tmp_path / "b" / "run", [row(n, 1.0) for n in range(1, 9)])]
@@ -33,10 +34,11 @@ def test_the_table(runs: list[Path]) -> None:
     result = run(*runs, "--label", "old", "--label", "new one")
     assert result.exit_code == 0, result.output
     head, *cells = [line.split() for line in result.output.splitlines()]
-    assert head == ["run", "view", "data", "set", "questions", "accuracy", "confidence", "ECE", "abstained", "failed"]
-    assert cells[0] == ["old", "sighted", "drawn", "9", "43.33", "50.00", "6.67", "0", "0"]
-    assert cells[1] == ["old", "blank", "drawn", "9", "0.00", "-", "-", "8", "1"]
-    assert cells[2] == ["new", "one", "sighted", "drawn", "8", "100.00", "-", "-", "0", "0"]
+    assert head[:5] == ["run", "view", "data", "set", "questions"]
+    assert head[5:] == ["accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed"]
+    assert cells[0] == ["old", "sighted", "drawn", "9", "43.33", "50.00", "6.67", "0", "0", "0"]
+    assert cells[1] == ["old", "blank", "drawn", "9", "0.00", "-", "-", "1", "7", "1"]
+    assert cells[2] == ["new", "one", "sighted", "drawn", "8", "100.00", "-", "-", "0", "0", "0"]
 
 
 def test_runs_of_one_name_are_told_apart(runs: list[Path]) -> None:

@@ -61,12 +61,11 @@ def choose(view: View, score: NDArray[np.float64], *, each: int = EACH, seed: in
     """
     order = np.random.default_rng(seed).permutation(len(view))  # decides between equals
     sure = view.answered & np.isfinite(score)
-    unanswerable = view.known("answerable") & ~view.flags("answerable")
-    said = view.answered & ~unanswerable
+    said = view.answered & ~view.unanswerable
     candidates = {
         "confident_and_wrong": _sorted(order, sure & said & (view.accuracy == 0), -score),
         "right_and_unsure": _sorted(order, sure & said & (view.accuracy == 1), score),
-        "abstained": _sorted(order, view.abstained | (unanswerable & ~view.failed)),
+        "abstained": _sorted(order, view.abstained | view.unanswerable),
         "failed": _sorted(order, view.failed),
         "random": _sorted(order, np.ones(len(view), dtype=np.bool_)),
     }

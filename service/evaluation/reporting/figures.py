@@ -76,6 +76,7 @@ def view_figures(run: Run, name: str) -> Document:
             "expected_calibration_error": bins.expected_calibration_error,
             "brier_score": brier_score(confidence[sure], view.accuracy[sure]),
             "answered": int(view.answered.sum()),
+            "unanswerable": int(view.unanswerable.sum()),
             "abstained": int(view.abstained.sum()),
             "failed": int(view.failed.sum()),
             "failed_by_code": _counted([code for code in view.texts("error") if code is not None]),

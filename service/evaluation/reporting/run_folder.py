@@ -116,6 +116,11 @@ class View:
         return self.flags("abstained") & ~self.failed
 
     @cached_property
+    def unanswerable(self) -> Flags:
+        """Where the answer is that the question cannot be answered."""
+        return self.answered & self.known("answerable") & ~self.flags("answerable")
+
+    @cached_property
     def pictures(self) -> Indexes:
         """Which picture each question is about, numbered from 0."""
         return self.numbered("image")[0]

@@ -24,12 +24,14 @@ class Counts:
 
     Attributes:
         answered, abstained, failed: they add up to `asked`.
+        unanswerable: those of the answered that say the question cannot be answered.
         failed_by_code: the failures by their code, most frequent first.
         mean_confidence: of the answers that have one; None where none has.
     """
 
     asked: int
     answered: int
+    unanswerable: int
     abstained: int
     failed: int
     failed_by_code: Mapping[str, int]
@@ -46,7 +48,7 @@ class ViewOutcome:
 
 def count(predictions: Iterable[Prediction]) -> Counts:
     """Count what became of questions."""
-    asked = abstained = sure = 0
+    asked = abstained = unanswerable = sure = 0
     confidence = 0.0
     codes: Counter[str] = Counter()
     for prediction in predictions:
@@ -55,12 +57,14 @@ def count(predictions: Iterable[Prediction]) -> Counts:
             codes[prediction.error] += 1
             continue
         abstained += prediction.abstained
+        unanswerable += prediction.answerable is False and not prediction.abstained
         if prediction.confidence is not None:
             sure += 1
             confidence += prediction.confidence
     failed = codes.total()
     mean = confidence / sure if sure else None
-    return Counts(asked, asked - abstained - failed, abstained, failed, dict(codes.most_common()), mean)
+    answered = asked - abstained - failed
+    return Counts(asked, answered, unanswerable, abstained, failed, dict(codes.most_common()), mean)
 
 
 def write_outcome(
