@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from service.answers.normalise import ARTICLES, CONTRACTIONS, NUMBER_WORDS
-from service.scoring.files import read_json
+from service.files import read_json
 from service.scoring.rounding import round_half_away
 from service.scoring.scores import Inputs
 from service.scoring.vqa import Loaded, score_loaded

@@ -6,6 +6,8 @@ go with it; a door (HTTP, command line) turns a `VQAError` into its own shape an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
@@ -205,3 +207,16 @@ class DataError(ValueError):
         self.path = str(path)
         self.what = what
         self.place = place
+
+
+@contextmanager
+def needs(library: str) -> Iterator[None]:
+    """Import a library of the extra `eval` within this block; where it is missing, the error says what to install.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(library) from error

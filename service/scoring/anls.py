@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import DataError, MissingExtraError
+from service.errors import DataError, needs
+from service.files import read_json, read_rows
 from service.scoring.answered import answers_by_id, id_name
-from service.scoring.files import read_json, read_rows
 from service.scoring.rounding import mean
 from service.scoring.rows import id_of, kind_of, records
 from service.scoring.scores import Inputs, QuestionId, Scores
@@ -79,10 +79,8 @@ def _collapsed(text: str) -> str:
 
 
 def _edits(one: str, other: str) -> int:
-    try:
+    with needs("rapidfuzz"):
         from rapidfuzz.distance import Levenshtein
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("rapidfuzz") from error
     return Levenshtein.distance(one, other)
 
 

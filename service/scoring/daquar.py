@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError, MissingExtraError
+from service.files import read_rows, read_text
 from service.scoring.answered import answers_by_id
-from service.scoring.files import read_rows, read_text
 from service.scoring.rounding import mean
 from service.scoring.scores import Inputs, Scores
 from service.scoring.wups import Measure, Wups, dirac, items, set_score

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from service.errors import DataError
+from service.files import read_rows
 from service.scoring.answered import answers_by_id
-from service.scoring.files import read_rows
 from service.scoring.rounding import mean
 from service.scoring.rows import kind_of, read_array
 from service.scoring.scores import Inputs, Scores

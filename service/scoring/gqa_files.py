@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
-from service.scoring.files import read_json
+from service.files import read_json
 from service.scoring.rows import kind_of, read_array, records, text_of
 
 # Steps whose text holds one of these only name the result, and do not count as reasoning.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
-from service.scoring.files import read_rows as read_file_rows
+from service.files import read_rows as read_file_rows
 from service.scoring.scores import Inputs, QuestionId, Scores
 from service.scoring.vqa import Loaded, score_loaded
 from service.scoring.vqa_format import Annotations, check_same_questions, only_these, read_results

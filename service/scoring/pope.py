@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
+from service.files import read_rows
 from service.scoring.chains import LONELY_FULL_STOP, punctuation3
-from service.scoring.files import read_rows
 from service.scoring.rows import records, text_of
 from service.scoring.scores import Inputs, QuestionId, Scores
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from service.errors import MissingExtraError
+from service.errors import needs
 
 RISKS: Final = (0.01, 0.05, 0.1, 0.2)
 COSTS: Final = (1, 10, 100)
@@ -66,10 +66,8 @@ def risk_coverage(
         ValueError: as `risk_coverage_curve`, or there are fewer than two questions.
         MissingExtraError: scikit-learn is not installed.
     """
-    try:
+    with needs("scikit-learn"):
         from sklearn.metrics import auc
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("scikit-learn") from error
     confidence, accuracy = _checked(confidences, accuracies)
     if len(confidence) < 2:
         raise ValueError("the area under the risk-coverage curve needs two questions at least, and there is one")

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
+from service.files import read_json
 from service.scoring.chains import strip3, words3
-from service.scoring.files import read_json
 from service.scoring.reliability import choose_thresholds, effective_reliability, risk_coverage
 from service.scoring.reliable_vqa_text import process_punctuation
 from service.scoring.rounding import mean, total

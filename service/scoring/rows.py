@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
-from service.scoring.files import read_json
+from service.files import read_json
 from service.scoring.scores import QuestionId
 
 

@@ -100,7 +100,7 @@ class Accuracy:
 
     comparison: Comparison
     _memos: dict[Form, _Memo] = field(default_factory=dict)
-    _means: dict[tuple[int, ...], float] = field(default_factory=dict)
+    _means: dict[tuple[int, int, tuple[bool, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rule = self.comparison.rule
@@ -134,8 +134,8 @@ class Accuracy:
             matches = [text == form for text in forms]
             return self.comparison.mean(_scores_by_record(records, matches))
         # The order of the annotators matters to the last bit of the mean, but for one match and where all score 1.
-        ordered = 1 < count <= FULL_MARKS
-        pattern = tuple([text == form for text in forms]) if ordered else (len(forms), count)
+        order = tuple([text == form for text in forms]) if 1 < count <= FULL_MARKS else ()
+        pattern = (len(forms), count, order)
         mean = self._means.get(pattern)
         if mean is None:
             mean = self._means[pattern] = self.comparison.mean(scores_left_out([text == form for text in forms]))

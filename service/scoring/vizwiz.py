@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import DataError, MissingExtraError
+from service.errors import DataError, needs
 from service.scoring import chains
 from service.scoring.rounding import mean
 from service.scoring.rows import kind_of
@@ -87,10 +87,8 @@ def unanswerability_raw(answerable: Sequence[float], predicted: Sequence[float])
     """The same as fractions, unrounded."""
     import numpy as np
 
-    try:
+    with needs("scikit-learn"):
         from sklearn.metrics import average_precision_score, f1_score
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("scikit-learn") from error
     labels, rated = 1 - np.asarray(answerable), 1.0 - np.asarray(predicted)
     with warnings.catch_warnings():
         # Where every question can be answered both are 0, as the API has it, with warnings that help nobody.

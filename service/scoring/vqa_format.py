@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
-from service.scoring.files import read_json
+from service.files import read_json
 from service.scoring.rows import kind_of
 from service.scoring.scores import QuestionId
 

@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-from service.errors import MissingExtraError
+from service.errors import needs
 
 DEBIAN_WORDNET: Final = Path("/usr/share/wordnet")
 INSTALL_WORDNET: Final = (
@@ -88,12 +88,10 @@ def _open_wordnet(folder: Path) -> Any:
     Debian leaves out `lexnames`, a list of names that no similarity looks at; a stand-in takes its place. nltk reads
     only below its data path, so the folder is put on it.
     """
-    try:
+    with needs("nltk"):
         import nltk
         from nltk.corpus import wordnet
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("nltk") from error
     try:
         wordnet.ensure_loaded()
     except LookupError:

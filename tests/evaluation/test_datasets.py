@@ -14,8 +14,8 @@ from service.evaluation.running.asker import RunError
 from service.evaluation.running.datasets import DataSet, check_pictures, load, select
 from service.evaluation.running.formats.base import Sources
 from service.evaluation.running.run_files import digest
+from service.files import write_whole
 from service.scoring.datasets import evaluator
-from service.scoring.files import write_whole
 from service.scoring.scores import Inputs
 from tests.support.shared import shared
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from service.errors import DataError
-from service.scoring.files import read_json, read_rows, write_whole
+from service.files import read_json, read_rows, write_whole
 
 ROWS = [{"question_id": 1, "answer": "yes"}, {"question_id": 2, "answer": "no"}]
 

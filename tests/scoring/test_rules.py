@@ -48,3 +48,11 @@ def test_many_answers_are_scored_as_one_is(code):
     accuracy = Accuracy(comparison(code))
     wrong = [row for row in ROWS.values() if accuracy(row["prediction"], records(row)) != row[f"acc_{code}"]]
     assert not wrong, wrong[:3]
+
+
+def test_questions_with_other_numbers_of_annotators_do_not_disturb_each_other():
+    accuracy = Accuracy(comparison("2021"))
+    said = [["yes"], ["yes", "yes"], ["yes", "no"], ["yes"] * 3, ["yes"]]
+    scores = [accuracy("yes", [{"answer": a, "answer_id": n} for n, a in enumerate(answers)]) for answers in said]
+    # One annotator left out of one leaves nobody; of two, one; and so on, a third of a mark each.
+    assert scores == [0.0, pytest.approx(1 / 3), pytest.approx(1 / 6), pytest.approx(2 / 3), 0.0]

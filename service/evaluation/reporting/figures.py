@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import is_unanswerable
-from service.errors import MissingExtraError
+from service.errors import needs
 from service.evaluation.reporting.bootstrap import Interval, mean_interval, mean_intervals, paired_difference
 from service.evaluation.reporting.calibration_figures import (
     ReliabilityBins,
@@ -225,10 +225,8 @@ def _average_precision(truth: NDArray[np.bool_], answerability: Floats, kept: ND
     kept = kept & np.isfinite(answerability)
     if not truth[kept].any():
         return None
-    try:
+    with needs("scikit-learn"):
         from sklearn.metrics import average_precision_score
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("scikit-learn") from error
     return float(average_precision_score(truth[kept], 1 - answerability[kept]))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import service
-from service.errors import MissingExtraError
+from service.errors import needs
 
 if TYPE_CHECKING:
     import jinja2
@@ -33,10 +33,8 @@ def render(template: str, **values: Any) -> bytes:
 
 @cache
 def _environment() -> jinja2.Environment:
-    try:
+    with needs("jinja2"):
         import jinja2
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("jinja2") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -11,7 +11,7 @@ from service.evaluation.reporting.examples import KINDS, choose, show
 from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
 from service.evaluation.reporting.page import render
 from service.evaluation.reporting.run_folder import Run, read_run
-from service.scoring.files import write_whole
+from service.files import write_whole
 
 PAGE: Final = "report.html"
 FIGURES: Final = "report.json"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.errors import DataError, MissingExtraError
-from service.scoring.files import read_json
+from service.errors import DataError, needs
+from service.files import read_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -220,11 +220,9 @@ def _predictions(path: Path) -> dict[str, View]:
 
 
 def _read_table(path: Path) -> pa.Table:
-    try:
+    with needs("pyarrow"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pyarrow") from error
     try:
         # One reader for one file: with `read_table` a folder of that name would be taken for a data set.
         return pq.ParquetFile(path).read()

@@ -14,8 +14,8 @@ from service.errors import DataError
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.formats.base import Format, Sources
+from service.files import write_whole
 from service.scoring.datasets import evaluator
-from service.scoring.files import write_whole
 from service.scoring.scores import Inputs, Scores
 
 _SHOWN: Final = 5

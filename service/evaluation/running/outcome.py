@@ -14,7 +14,7 @@ from service.evaluation.running.datasets import DataSet
 from service.evaluation.running.journal import Journal
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.table import write_table
-from service.scoring.files import write_whole
+from service.files import write_whole
 from service.scoring.scores import Scores
 
 

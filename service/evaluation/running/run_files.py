@@ -15,7 +15,7 @@ from service.errors import DataError
 from service.evaluation.reporting.report import FIGURES, PAGE
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.views import BLIND, SIGHTED
-from service.scoring.files import read_json, write_whole
+from service.files import read_json, write_whole
 
 _VIEWS = (SIGHTED, *BLIND)
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from service.errors import DataError, MissingExtraError
+from service.errors import DataError, needs
 from service.evaluation.records import Scored
 
 _ROWS_AT_ONCE = 8192
@@ -59,10 +59,8 @@ def check_arrow() -> None:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    try:
+    with needs("pyarrow"):
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("pyarrow") from error
 
 
 def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbers: bool) -> None:

@@ -8,8 +8,8 @@ from typing import Final
 
 from service.evaluation.records import Example
 from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
+from service.files import write_whole
 from service.scoring.easyvqa import read_questions
-from service.scoring.files import write_whole
 from service.scoring.scores import QuestionId
 
 _PICTURE: Final = "{image}.png"

@@ -17,7 +17,7 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.scoring.files import write_whole
+from service.files import write_whole
 from service.scoring.gqa_files import read_objects
 
 _KNOWN: Final = ("question", "answer", "fullAnswer")

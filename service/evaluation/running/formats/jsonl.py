@@ -16,7 +16,7 @@ from service.evaluation.running.formats.base import (
     picture_name,
     said,
 )
-from service.scoring.files import write_whole
+from service.files import write_whole
 from service.scoring.jsonl import read_rows
 
 _KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_type")

@@ -17,7 +17,7 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.scoring.files import read_rows, write_whole
+from service.files import read_rows, write_whole
 from service.scoring.rows import records
 from service.scoring.scores import QuestionId
 

@@ -17,7 +17,7 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.scoring.files import write_whole
+from service.files import write_whole
 from service.scoring.vqa_format import read_image_rows
 
 _KNOWN: Final = ("image", "question", "answer_type")

@@ -19,7 +19,7 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.scoring.files import write_whole
+from service.files import write_whole
 from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions
 

@@ -1,4 +1,4 @@
-"""Reading data files, plain or compressed with gzip, and saying where one is broken.
+"""Data files: reading them, plain or compressed with gzip, saying where one is broken, and writing them whole.
 
 The parser is Python's own, as in the official loaders: what it takes (NaN, a lone surrogate, a key twice) is taken.
 """
