@@ -143,8 +143,8 @@ def _confidence(path: Path, key: QuestionId, row: Mapping[str, Any]) -> float:
     except (TypeError, ValueError, OverflowError) as error:
         what = f"the confidence of question {key!r} must be a number, and is {kind_of(value)}"
         raise DataError(path, what) from error
-    if math.isnan(confidence):
-        raise DataError(path, f"the confidence of question {key!r} is not a number (NaN) and cannot be ordered")
+    if not math.isfinite(confidence):
+        raise DataError(path, f"the confidence of question {key!r} is {confidence}, which is no finite number")
     return confidence
 
 

@@ -71,7 +71,7 @@ def test_without_thresholds_effective_reliability_is_left_out() -> None:
         ({"answer": "yes"}, r"confidence of question 907757 must be a number, and is null"),
         ({"answer": None, "confidence": 1}, r"answer to question 907757 must be a text, and is null"),
         ({"answer": "yes", "confidence": "sure"}, r"confidence of question 907757 must be a number, and is a text"),
-        ({"answer": "yes", "confidence": float("nan")}, r"confidence of question 907757 .*NaN"),
+        ({"answer": "yes", "confidence": float("nan")}, r"confidence of question 907757 is nan"),
         ({"question_id": [1], "answer": "yes", "confidence": 1}, r"\[1\].question_id: expected a whole number"),
     ],
 )
