@@ -31,14 +31,14 @@ def runs(tmp_path: Path) -> list[Path]:
 
 
 def test_the_table(runs: list[Path]) -> None:
-    result = run(*runs, "--label", "old", "--label", "new one")
+    result = run(*runs, "--label", "old :dog:", "--label", "[new] one")
     assert result.exit_code == 0, result.output
-    head, *cells = [line.split() for line in result.output.splitlines()]
-    assert head[:5] == ["run", "view", "data", "set", "questions"]
-    assert head[5:] == ["accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed"]
-    assert cells[0] == ["old", "sighted", "drawn", "9", "43.33", "50.00", "6.67", "0", "0", "0"]
-    assert cells[1] == ["old", "blank", "drawn", "9", "0.00", "-", "-", "1", "7", "1"]
-    assert cells[2] == ["new", "one", "sighted", "drawn", "8", "100.00", "-", "-", "0", "0", "0"]
+    assert [" ".join(line.split()) for line in result.output.splitlines()] == [
+        "run view data set questions accuracy confidence ECE unanswerable abstained failed",
+        "old :dog: sighted drawn 9 43.33 % 50.00 % 6.67 % 0 0 0",
+        "old :dog: blank drawn 9 0.00 % - - 1 7 1",
+        "[new] one sighted drawn 8 100.00 % - - 0 0 0",
+    ]
 
 
 def test_runs_of_one_name_are_told_apart(runs: list[Path]) -> None:

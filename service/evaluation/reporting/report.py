@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from service.evaluation.reporting.bootstrap import Bootstrap
 from service.evaluation.reporting.examples import KINDS, choose, show
 from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
 from service.evaluation.reporting.page import render
@@ -37,7 +39,7 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
         DataError: a file cannot be written.
         MissingExtraError: as `write_report`.
     """
-    figures = run_figures(run)
+    figures: dict[str, Any] = _without_nan(run_figures(run, Bootstrap()))
     found = sureness(run.main)
     score = run.main.numbers("confidence") if found is None else found[1]
     examples = list(show(run.main, choose(run.main, score), run.folder))
@@ -48,13 +50,15 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
 def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
     """The figures of several runs, and the paired bootstrap of the first against each other, view by view."""
     first, *others = runs
+    bootstrap = Bootstrap()
     pairs = [
-        {"label": other.label, "view": name, "pair": paired_figures(first.views[name], other.views[name])}
+        {"label": other.label, "view": name, "pair": paired_figures(first.views[name], other.views[name], bootstrap)}
         for other in others
         for name in first.views
         if name in other.views
     ]
-    return {"runs": [run_figures(run) for run in runs], "pairs": pairs}
+    figures: dict[str, Any] = _without_nan({"runs": [run_figures(run, bootstrap) for run in runs], "pairs": pairs})
+    return figures
 
 
 def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
@@ -72,7 +76,16 @@ def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
     return figures
 
 
-def _write(page: Path, html: bytes, figures: dict[str, Any]) -> None:
+def _without_nan(value: Any) -> Any:
+    """The same with None in the place of what is not a number: JSON has none, and a page shows both alike."""
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write(page: Path, html: bytes, figures: Mapping[str, Any]) -> None:
     text = json.dumps(figures, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     # A lone half of a surrogate pair, which a file's name may hold, is written as JSON escapes it.
     write_whole(page.with_suffix(".json"), text.encode("utf-8", "backslashreplace"))
