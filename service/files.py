@@ -19,6 +19,7 @@ from typing import Any
 from service.errors import DataError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_EMPTY = "the file is empty"
 
 
 def read_bytes(path: Path) -> bytes:
@@ -58,16 +59,7 @@ def read_json(path: Path) -> Any:
     Raises:
         DataError: as `read_text`, or it is not JSON; the place is line and column.
     """
-    text = read_text(path)
-    if not text.strip():
-        raise DataError(path, "the file is empty")
-    try:
-        with _uncollected():
-            return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(path, *_json_fault(text, error)) from error
-    except RecursionError as error:
-        raise DataError(path, "it is nested too deeply") from error
+    return _whole(path, read_text(path))
 
 
 def read_rows(path: Path) -> list[tuple[str, Any]]:
@@ -78,8 +70,38 @@ def read_rows(path: Path) -> list[tuple[str, Any]]:
     """
     text = read_text(path)
     if text.lstrip().startswith("["):
-        return [(f"[{index}]", row) for index, row in enumerate(read_json(path))]
-    return list(_json_lines(path, text))
+        return [(f"[{index}]", row) for index, row in enumerate(_whole(path, text))]
+    if not text.strip():
+        raise DataError(path, _EMPTY)
+    # Only a line feed ends a line: JSON may hold the other separators that `splitlines` knows.
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    return [(f"line {number}", _parsed(path, line, number)) for number, line in lines]
+
+
+def _whole(path: Path, text: str) -> Any:
+    if not text.strip():
+        raise DataError(path, _EMPTY)
+    with _uncollected():
+        return _parsed(path, text)
+
+
+def _parsed(path: Path, text: str, line: int = 1) -> Any:
+    """A JSON value; `line` is where the text begins.
+
+    Raises:
+        DataError: it is none; the place is line and column.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {line + error.lineno - 1}, column {error.colno}"
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        what = "the text ends in the middle of a value; the file is cut short" if cut else f"not JSON: {error.msg}"
+        raise DataError(path, what, place) from error
+    except RecursionError as error:
+        raise DataError(path, "it is nested too deeply", f"line {line}") from error
+    except ValueError as error:
+        raise DataError(path, "a number in it has more digits than can be read", f"line {line}") from error
 
 
 @contextmanager
@@ -95,29 +117,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _json_lines(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """One value a line; empty lines count and are skipped."""
-    if not text.strip():
-        raise DataError(path, "the file is empty")
-    # Only a line feed ends a line: JSON may hold the other separators that `splitlines` knows.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield f"line {number}", json.loads(line)
-        except json.JSONDecodeError as error:
-            what, _ = _json_fault(line, error)
-            raise DataError(path, what, f"line {number}, column {error.colno}") from error
-
-
-def _json_fault(text: str, error: json.JSONDecodeError) -> tuple[str, str]:
-    """What is wrong, and where."""
-    place = f"line {error.lineno}, column {error.colno}"
-    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-        return "the text ends in the middle of a value; the file is cut short", place
-    return f"not JSON: {error.msg}", place
 
 
 def write_whole(path: Path, data: bytes) -> None:

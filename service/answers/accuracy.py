@@ -48,6 +48,14 @@ class Rule:
     said_agreed: Form = as_it_stands
     heard_agreed: Form = as_it_stands
 
+    def matches(self, prediction: str, answers: Sequence[str]) -> list[bool]:
+        """Which of the annotators said what was predicted."""
+        said, heard = self.said, self.heard
+        if self.agreeing is not None and len(set(map(self.agreeing, answers))) == 1:
+            said, heard = self.said_agreed, self.heard_agreed
+        form = said(prediction)
+        return [heard(answer) == form for answer in answers]
+
 
 RULES: Final = {
     "2021": Rule(normalise, normalise, strip_answer, strip_answer, strip_answer),
@@ -76,24 +84,13 @@ def vqa_accuracy(prediction: str, answers: Sequence[str], code: str = "always") 
         raise ValueError("answers is empty; VQA accuracy needs at least one annotator")
     if code not in RULES:
         raise ValueError(f"code is {code!r}; it must be one of {', '.join(ACCURACY_CODES)}")
-    rule = RULES[code]
-    said, heard = rule.said, rule.heard
-    if rule.agreeing is not None and len(set(map(rule.agreeing, answers))) == 1:
-        said, heard = rule.said_agreed, rule.heard_agreed
-    form = said(prediction)
-    matches = [heard(answer) == form for answer in answers]
-    return average(scores_left_out(matches))
+    total = 0.0
+    for score in scores_left_out(RULES[code].matches(prediction, answers)):
+        total += score
+    return total / len(answers)
 
 
 def scores_left_out(matches: Sequence[bool]) -> list[float]:
     """The score against the others as each annotator in turn is left out; `matches` says who said the same."""
     count = sum(matches)
     return [min(1.0, (count - match) / FULL_MARKS) for match in matches]
-
-
-def average(scores: Sequence[float]) -> float:
-    """The mean, added up from left to right, as the official code adds."""
-    total = 0.0
-    for score in scores:
-        total += score
-    return total / len(scores)

@@ -18,6 +18,7 @@ from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
 from service.cli.progress import watcher
 from service.errors import DataError
+from service.evaluation.layout import BLIND
 from service.evaluation.reporting.report import write_report
 from service.evaluation.running.asker import Asker, RunError
 from service.evaluation.running.datasets import FORMATS, DataSet, check_pictures, load, select
@@ -28,7 +29,7 @@ from service.evaluation.running.remote import ServerAsker
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace
 from service.evaluation.running.table import check_arrow
-from service.evaluation.running.views import BLIND, make_views
+from service.evaluation.running.views import make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
 

@@ -14,7 +14,6 @@ As the first two divide by the length of the texts as they stand, white space ar
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,7 @@ from typing import Any, Final
 from service.errors import DataError, needs
 from service.files import read_json, read_rows
 from service.scoring.answered import answers_by_id, id_name
-from service.scoring.rounding import mean
+from service.scoring.rounding import mean, per_type, percent_rounded
 from service.scoring.rows import id_of, kind_of, records
 from service.scoring.scores import Inputs, QuestionId, Scores
 
@@ -149,9 +148,9 @@ def _by_type(
     questions: Mapping[QuestionId, Mapping[str, Any]], scores: Mapping[QuestionId, float], name: str
 ) -> dict[str, float]:
     """ANLS in percent by the types that the questions name, of which one question may have several."""
-    groups: dict[str, list[float]] = defaultdict(list)
+    pairs: list[tuple[float, str]] = []
     for qid, row in questions.items():
-        types = row.get(name, ())
-        for one in [types] if isinstance(types, str) else types or ():
-            groups[str(one)].append(scores[qid])
-    return {group: round(100 * mean(groups[group]), 2) for group in sorted(groups)}
+        kinds = row.get(name) or ()
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        pairs += [(scores[qid], kind) for kind in kinds if isinstance(kind, str)]
+    return per_type([value for value, _ in pairs], [kind for _, kind in pairs], percent_rounded)

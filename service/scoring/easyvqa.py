@@ -7,8 +7,6 @@ an answer is right where it is that word. A results file is like that of VQA v2,
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +14,7 @@ from typing import Final
 from service.errors import DataError
 from service.files import read_rows
 from service.scoring.answered import answers_by_id
-from service.scoring.rounding import mean
+from service.scoring.rounding import mean, per_type, percent_rounded
 from service.scoring.rows import kind_of, read_array
 from service.scoring.scores import Inputs, Scores
 
@@ -85,21 +83,10 @@ def score(inputs: Inputs) -> Scores:
     right = [float(answers[index] == question.answer) for index, question in wanted.items()]
     return Scores(
         dataset="easyvqa",
-        accuracy=_percent(right),
+        accuracy=percent_rounded(right),
         questions=len(questions),
-        per_answer_type=_by_type([question.answer_type for question in questions], right),
-        per_question_type=_by_type([question.question_type for question in questions], right),
+        per_answer_type=per_type(right, [question.answer_type for question in questions], percent_rounded),
+        per_question_type=per_type(right, [question.question_type for question in questions], percent_rounded),
         metrics={"scores": {"accuracy": mean(right)}},
         per_question=dict(enumerate(right)),
     )
-
-
-def _by_type(types: Sequence[str], right: Sequence[float]) -> dict[str, float]:
-    groups: dict[str, list[float]] = defaultdict(list)
-    for name, one in zip(types, right, strict=True):
-        groups[name].append(one)
-    return {name: _percent(groups[name]) for name in sorted(groups)}
-
-
-def _percent(right: Sequence[float]) -> float:
-    return round(100 * mean(right), 2)

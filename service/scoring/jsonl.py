@@ -10,12 +10,12 @@ accuracy with the annotators told apart by position; a single answer is matched 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
 from service.files import read_rows as read_file_rows
+from service.scoring.rows import id_of
 from service.scoring.scores import Inputs, QuestionId, Scores
 from service.scoring.vqa import Loaded, score_loaded
 from service.scoring.vqa_format import Annotations, check_same_questions, only_these, read_results
@@ -38,8 +38,7 @@ def score(inputs: Inputs) -> Scores:
     check_same_questions(annotations, results)
     if inputs.question_ids is not None:
         annotations = only_these(annotations, inputs.question_ids)
-    scores = score_loaded(Loaded(annotations, results, None), inputs, "jsonl")
-    return replace(scores, dataset="jsonl")
+    return score_loaded(Loaded(annotations, results, None), inputs, "jsonl")
 
 
 def read_rows(path: Path) -> Mapping[QuestionId, dict[str, Any]]:
@@ -59,12 +58,10 @@ def read_rows(path: Path) -> Mapping[QuestionId, dict[str, Any]]:
         answers = row.get("answers")
         if not isinstance(answers, list) or not answers or not all(isinstance(answer, str) for answer in answers):
             raise DataError(path, 'must have a list of texts under "answers"', place)
-        key = row.get("question_id", number)
-        if isinstance(key, bool) or not isinstance(key, int | str):
-            raise DataError(path, "question_id must be a number or a text", place)
-        if key in found:
-            raise DataError(path, f"question_id {key!r} is that of {places[key]}, too", place)
-        found[key], places[key] = {**row, "question_id": key}, place
+        qid = id_of(path, place, row, "question_id") if "question_id" in row else number
+        if qid in found:
+            raise DataError(path, f"question_id {qid!r} is that of {places[qid]}, too", place)
+        found[qid], places[qid] = {**row, "question_id": qid}, place
     if not found:
         raise DataError(path, "there are no questions in it")
     return found

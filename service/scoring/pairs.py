@@ -13,6 +13,7 @@ from typing import Any
 
 from service.errors import DataError
 from service.files import read_json
+from service.scoring.rounding import total
 from service.scoring.scores import QuestionId
 
 
@@ -45,5 +46,5 @@ def score_pairs(path: Path, accuracies: Mapping[QuestionId, float]) -> dict[str,
         "pairs": len(lower),
         "left_out": len(rows) - len(lower),
         "both_right": round(100 * sum(value >= 1.0 for value in lower) / len(lower), 2),
-        "mean_of_lower": round(100 * sum(lower) / len(lower), 2),
+        "mean_of_lower": round(100 * total(lower) / len(lower), 2),
     }

@@ -22,7 +22,7 @@ from typing import Any, Final
 from service.errors import DataError
 from service.files import read_rows
 from service.scoring.chains import LONELY_FULL_STOP, punctuation3
-from service.scoring.rows import records, text_of
+from service.scoring.rows import id_of, records, text_of
 from service.scoring.scores import Inputs, QuestionId, Scores
 
 LIKE: Final = ("official", "lmms-eval", "vlmevalkit")
@@ -94,7 +94,8 @@ def _read(labels: Path, answers: Path) -> list[Row]:
         _check_pair(answers, place, answer, label, label_place)
         categories = str(label["category"]).split(",") if label.get("category") else ()
         text = text_of(answers, place, answer, "answer")
-        rows.append(Row(label.get("question_id", number), said, tuple(categories), text))
+        qid = id_of(labels, label_place, label, "question_id") if "question_id" in label else number
+        rows.append(Row(qid, said, tuple(categories), text))
     return rows
 
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
-from service.answers.accuracy import FULL_MARKS, RULES, Form, Rule, as_it_stands, average, scores_left_out
+from service.answers.accuracy import FULL_MARKS, RULES, Form, Rule, as_it_stands, scores_left_out
 from service.scoring import chains
-from service.scoring.rounding import total
+from service.scoring.rounding import Percent, mean, percent_exact, percent_half_away, percent_rounded
 
 Record = Mapping[str, Any]
 OFFICIAL: Final = "official"
@@ -38,31 +38,31 @@ def _exact_mean(scores: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A rule, how annotators are told apart, how scores are averaged, and whether percentages are rounded."""
+    """How a program compares answers and adds up.
+
+    Attributes:
+        by_record: whether annotators are told apart by their whole records, else by position.
+        percent: the mean over questions, as the program rounds it.
+        mean: the mean over a question's annotators.
+    """
 
     rule: Rule
     by_record: bool
-    mean: Callable[[Sequence[float]], float] = average
-    rounds: bool = False
-
-    def percent(self, accuracies: Sequence[float]) -> float:
-        """The mean over questions as the program gives it: some round to two places, by Python 3's rule."""
-        if self.rounds:
-            return round(100 * total(accuracies) / len(accuracies), 2)
-        return 100 * (total(accuracies) / len(accuracies))
+    percent: Percent
+    mean: Callable[[Sequence[float]], float] = mean
 
 
 _EVAL_AI: Final = Rule(chains.eval_ai, chains.eval_ai)
 LIKE: Final[Mapping[str, Comparison]] = {
     "lavis": Comparison(
-        Rule(chains.port, chains.punctuation3, as_it_stands, chains.port, as_it_stands), by_record=True, rounds=True
+        Rule(chains.port, chains.punctuation3, as_it_stands, chains.port, as_it_stands), True, percent_rounded
     ),
-    "lmms-eval": Comparison(_EVAL_AI, by_record=False, mean=_exact_mean),
-    "vlmevalkit": Comparison(Rule(chains.vlmevalkit, chains.vlmevalkit), by_record=False),
-    "m4c": Comparison(_EVAL_AI, by_record=False),
-    "vizwiz": Comparison(Rule(chains.vizwiz, as_it_stands), by_record=False, rounds=True),
+    "lmms-eval": Comparison(_EVAL_AI, False, percent_exact, _exact_mean),
+    "vlmevalkit": Comparison(Rule(chains.vlmevalkit, chains.vlmevalkit), False, percent_exact),
+    "m4c": Comparison(_EVAL_AI, False, percent_exact),
+    "vizwiz": Comparison(Rule(chains.vizwiz, as_it_stands), False, percent_rounded),
 }
-LMMS_VQAV2: Final = Comparison(Rule(chains.port_commas, chains.port_commas), by_record=True, mean=_exact_mean)
+LMMS_VQAV2: Final = Comparison(Rule(chains.port_commas, chains.port_commas), True, percent_exact, _exact_mean)
 
 
 def comparison(code: str, like: str = OFFICIAL, dataset: str = "vqav2") -> Comparison:
@@ -72,7 +72,7 @@ def comparison(code: str, like: str = OFFICIAL, dataset: str = "vqav2") -> Compa
         KeyError: there is none of this name.
     """
     if like == OFFICIAL:
-        return Comparison(RULES[code], by_record=code != "always")
+        return Comparison(RULES[code], code != "always", percent_half_away)
     if like == "lmms-eval" and dataset == "vqav2":
         return LMMS_VQAV2
     return LIKE[like]
@@ -90,7 +90,6 @@ class _Memo(dict[str, str]):
         return made
 
 
-@dataclass
 class Accuracy:
     """The accuracy of many answers under one comparison.
 
@@ -98,12 +97,11 @@ class Accuracy:
     matches. It is not for texts that are no strings: those raise AttributeError or TypeError.
     """
 
-    comparison: Comparison
-    _memos: dict[Form, _Memo] = field(default_factory=dict)
-    _means: dict[tuple[int, int, tuple[bool, ...]], float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        rule = self.comparison.rule
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self._memos: dict[Form, _Memo] = {}
+        self._means: dict[tuple[int, int, tuple[bool, ...]], float] = {}
+        rule = comparison.rule
         self._said, self._heard = self._memo(rule.said), self._memo(rule.heard)
         self._agreeing = None if rule.agreeing is None else self._memo(rule.agreeing)
         self._said_agreed, self._heard_agreed = self._memo(rule.said_agreed), self._memo(rule.heard_agreed)
@@ -136,10 +134,10 @@ class Accuracy:
         # The order of the annotators matters to the last bit of the mean, but for one match and where all score 1.
         order = tuple([text == form for text in forms]) if 1 < count <= FULL_MARKS else ()
         pattern = (len(forms), count, order)
-        mean = self._means.get(pattern)
-        if mean is None:
-            mean = self._means[pattern] = self.comparison.mean(scores_left_out([text == form for text in forms]))
-        return mean
+        known = self._means.get(pattern)
+        if known is None:
+            known = self._means[pattern] = self.comparison.mean(scores_left_out([text == form for text in forms]))
+        return known
 
     def _agree(self, texts: Sequence[str]) -> bool:
         agreeing = self._agreeing

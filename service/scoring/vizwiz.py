@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from service.errors import DataError, needs
 from service.scoring import chains
-from service.scoring.rounding import mean
+from service.scoring.rounding import mean, per_type
 from service.scoring.rows import kind_of
 from service.scoring.rules import LIKE, OFFICIAL, Accuracy, comparison
 from service.scoring.scores import Inputs, Scores
@@ -29,6 +29,7 @@ from service.scoring.vqa_format import (
     Annotations,
     Results,
     check_covered,
+    column,
     explain,
     read_image_rows,
     read_results,
@@ -51,7 +52,7 @@ def score(inputs: Inputs) -> Scores:
         files.append(read_results(inputs.answerability, _IMAGE))
     for file in files:
         check_covered(annotations.by_id, file.rows, file.path, annotations.path)
-    notes = tuple(note for file in files for note in file.notes)
+    notes = annotations.notes + tuple(note for file in files for note in file.notes)
     rated = next((file for file in reversed(files) if _has(file, "answerable")), None)
     if _has(results, "answer"):
         scores = _accuracy(annotations, results, inputs)
@@ -63,7 +64,7 @@ def score(inputs: Inputs) -> Scores:
     if "answerable" not in annotations.rows[0]:
         notes += ("no answerability: the annotations do not say what can be answered",)
         return replace(scores, metrics=metrics, notes=scores.notes + notes)
-    labels = [_label(annotations, index) for index in range(len(annotations.rows))]
+    labels = [_label(annotations.path, row) for row in annotations.rows]
     if rated is not None:
         metrics["unanswerability"] = _rated(annotations, rated, labels)
     if _has(results, "answer"):
@@ -104,15 +105,11 @@ def _accuracy(annotations: Annotations, results: Results, inputs: Inputs) -> Sco
         each = [accuracy(results.rows[row[_IMAGE]]["answer"], row["answers"]) for row in annotations.rows]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise explain(annotations, results) from error
-    types: dict[str, list[float]] = {}
-    for row, value in zip(annotations.rows, each, strict=True):
-        if isinstance(row.get("answer_type"), str):
-            types.setdefault(row["answer_type"], []).append(value)
     return Scores(
         dataset="vizwiz",
         accuracy=compared.percent(each),
         questions=len(each),
-        per_answer_type={kind: compared.percent(types[kind]) for kind in sorted(types)},
+        per_answer_type=per_type(each, column(annotations.rows, "answer_type"), compared.percent),
         metrics={} if official else {"like": inputs.like, "scores": {"accuracy": mean(each)}},
         per_question={row[_IMAGE]: value for row, value in zip(annotations.rows, each, strict=True)},
     )
@@ -123,11 +120,11 @@ def _has(file: Results, key: str) -> bool:
     return key in next(iter(file.rows.values()), {})
 
 
-def _label(annotations: Annotations, index: int) -> float:
-    label = annotations.rows[index].get("answerable")
+def _label(path: Path, row: Mapping[str, Any]) -> float:
+    label = row.get("answerable")
     if isinstance(label, int | float) and label in (0, 1):
         return float(label)
-    raise DataError(annotations.path, f"must be 0 or 1, and is {_shown(label)}", f"[{index}].answerable")
+    raise DataError(path, f'"answerable" must be 0 or 1, and is {_shown(label)}', f"image {row[_IMAGE]!r}")
 
 
 def _rated(annotations: Annotations, results: Results, labels: Sequence[float]) -> dict[str, float]:

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from service.answers import normalise
 from service.scoring.pairs import score_pairs
 from service.scoring.question_types import ABSTRACT, MSCOCO, answer_type, question_type
-from service.scoring.rounding import round_half_away, total
-from service.scoring.rules import OFFICIAL, Accuracy, Record, comparison
+from service.scoring.rounding import mean, per_type
+from service.scoring.rules import OFFICIAL, Accuracy, Comparison, Record, comparison
 from service.scoring.scores import Inputs, QuestionId, Scores
 from service.scoring.vqa_format import (
     Annotations,
@@ -20,6 +21,7 @@ from service.scoring.vqa_format import (
     Results,
     check_choices,
     check_same_questions,
+    column,
     explain,
     only_these,
     read_annotations,
@@ -71,32 +73,31 @@ def score_loaded(loaded: Loaded, inputs: Inputs, dataset: str) -> Scores:
     Raises:
         DataError: an answer is no text.
     """
-    accuracies = question_accuracies(loaded, inputs.code, inputs.like, dataset)
-    rows = loaded.annotations.rows
+    compared = comparison(inputs.code, inputs.like, dataset)
+    accuracies = question_accuracies(loaded, compared)
     by_answer_type, by_question_type, notes = types(loaded)
     official = inputs.like == OFFICIAL
-    mean = total(accuracies) / len(accuracies)
     scores = Scores(
         dataset=dataset,
-        accuracy=percent(accuracies) if official else comparison(inputs.code, inputs.like, dataset).percent(accuracies),
+        accuracy=compared.percent(accuracies),
         questions=len(accuracies),
-        per_answer_type=per_type(accuracies, by_answer_type),
-        per_question_type=per_type(accuracies, by_question_type),
-        metrics={"code": inputs.code} if official else {"like": inputs.like, "scores": {"accuracy": mean}},
-        per_question={row["question_id"]: a for row, a in zip(rows, accuracies, strict=True)},
+        per_answer_type=per_type(accuracies, by_answer_type, compared.percent),
+        per_question_type=per_type(accuracies, by_question_type, compared.percent),
+        metrics={"code": inputs.code} if official else {"like": inputs.like, "scores": {"accuracy": mean(accuracies)}},
+        per_question={r["question_id"]: a for r, a in zip(loaded.annotations.rows, accuracies, strict=True)},
         notes=loaded.results.notes + notes,
     )
     names = loaded.annotations.head.get("question_types")
     return replace(scores, metrics={**scores.metrics, "question_types": names}) if isinstance(names, dict) else scores
 
 
-def question_accuracies(loaded: Loaded, code: str, like: str, dataset: str) -> list[float]:
+def question_accuracies(loaded: Loaded, compared: Comparison) -> list[float]:
     """Each annotation row's accuracy, 0 to 1, in the file's order.
 
     Raises:
         DataError: an answer is no text.
     """
-    accuracy = Accuracy(comparison(code, like, dataset))
+    accuracy = Accuracy(compared)
     said = loaded.results.rows
     by_id = loaded.annotations.by_id
     rows = loaded.annotations.rows
@@ -120,11 +121,11 @@ def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
     """The answer type and the question type of each row; what a file leaves out is worked out by the official rules."""
     rows = loaded.annotations.rows
     notes: tuple[str, ...] = ()
-    by_answer = _column(rows, "answer_type")
+    by_answer = column(rows, "answer_type")
     if "" in by_answer:
         by_answer = [kind or answer_type(majority(row["answers"])) for kind, row in zip(by_answer, rows, strict=True)]
         notes += ("answer types are not in the annotations; they are read off the majority answers",)
-    by_question = _column(rows, "question_type")
+    by_question = column(rows, "question_type")
     if "" in by_question:
         texts, data_type = _texts(loaded)
         if texts is None:
@@ -132,11 +133,6 @@ def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
         by_question = [kind or question_type(text, data_type) for kind, text in zip(by_question, texts, strict=True)]
         notes += ("question types are not in the annotations; they are the official prefixes",)
     return by_answer, by_question, notes
-
-
-def _column(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
-    """A type of each row; empty where the row does not say."""
-    return [kind if isinstance(kind := row.get(key), str) else "" for row in rows]
 
 
 def _texts(loaded: Loaded) -> tuple[list[str] | None, str]:
@@ -149,20 +145,6 @@ def _texts(loaded: Loaded) -> tuple[list[str] | None, str]:
 
 
 def majority(records: Sequence[Record]) -> str:
-    """What most annotators said; the first of equals."""
-    texts: list[str] = [record["answer"] for record in records]
+    """What most annotators said, in normal form; the first of equals."""
+    texts = [normalise(record["answer"]) for record in records]
     return max(texts, key=texts.count)
-
-
-def per_type(accuracies: Sequence[float], kinds: Sequence[str]) -> dict[str, float]:
-    """The percentage of each type, types in alphabetical order; `kinds` is empty where there are none."""
-    groups: dict[str, list[float]] = {}
-    if kinds:
-        for kind, accuracy in zip(kinds, accuracies, strict=True):
-            groups.setdefault(kind, []).append(accuracy)
-    return {kind: percent(groups[kind]) for kind in sorted(groups)}
-
-
-def percent(accuracies: Sequence[float]) -> float:
-    """The mean in percent, rounded as the official code rounds."""
-    return round_half_away(100 * total(accuracies) / len(accuracies))

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from service.errors import DataError
 from service.files import read_json
-from service.scoring.rows import kind_of
+from service.scoring.rows import id_of, kind_of, records
 from service.scoring.scores import QuestionId
 
 MULTIPLE_CHOICE: Final = "Multiple Choice"
@@ -49,12 +49,16 @@ class Annotations:
         rows: in the file's order; a question that is there twice is there twice here, too.
         by_id: the last row of each question, which is the one that the official code looks at.
         head: the outer object without its rows; empty for a plain list.
+        key: under which a row has its id.
+        notes: what a reader should know about the file.
     """
 
     path: Path
     rows: Sequence[Mapping[str, Any]]
     by_id: Mapping[QuestionId, Mapping[str, Any]]
     head: Mapping[str, Any] = field(default_factory=dict)
+    key: str = "question_id"
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ def read_questions(path: Path) -> Questions:
     Raises:
         DataError: it is none, or a row has no `question_id`.
     """
-    rows, head = _inner(path, "questions")
-    return Questions(path, _by_id(path, rows), head, [row["question_id"] for row in rows])
+    rows, head, prefix = _inner(path, "questions")
+    return Questions(path, _by_id(path, rows, prefix=prefix), head, [row["question_id"] for row in rows])
 
 
 def read_annotations(path: Path) -> Annotations:
@@ -82,13 +86,14 @@ def read_annotations(path: Path) -> Annotations:
     Raises:
         DataError: it is none, has no rows, or a row lacks `question_id` or `answers`.
     """
-    rows, head = _inner(path, "annotations")
+    rows, head, prefix = _inner(path, "annotations")
     if not rows:
         raise DataError(path, "there are no annotations in it")
-    by_id = _by_id(path, rows)
-    if isinstance(rows[0].get("answers"), list) and rows[0]["answers"] and isinstance(rows[0]["answers"][0], str):
-        rows = [_with_records(path, index, row) for index, row in enumerate(rows)]
-        by_id = _by_id(path, rows)
+    by_id = _by_id(path, rows, prefix=prefix)
+    answers = rows[0].get("answers")
+    if isinstance(answers, list) and answers and isinstance(answers[0], str):
+        rows = [_with_records(path, f"{prefix}[{index}]", row) for index, row in enumerate(rows)]
+        by_id = {row["question_id"]: row for row in rows}
     return Annotations(path, rows, by_id, head)
 
 
@@ -102,7 +107,7 @@ def read_image_rows(path: Path) -> Annotations:
     if not isinstance(rows, list) or not rows:
         raise DataError(path, "it must be an array with at least one annotation")
     by_id = _by_id(path, rows, "image")
-    return Annotations(path, list(by_id.values()), by_id)
+    return Annotations(path, list(by_id.values()), by_id, key="image", notes=_repeated(path, rows, by_id, "image"))
 
 
 def read_results(path: Path, key: str = "question_id") -> Results:
@@ -115,8 +120,7 @@ def read_results(path: Path, key: str = "question_id") -> Results:
     if not isinstance(rows, list):
         raise DataError(path, f"the results are not an array of objects but {kind_of(rows)}")
     by_id = _by_id(path, rows, key)
-    notes = () if len(by_id) == len(rows) else (_twice(path, rows, key, len(rows) - len(by_id)),)
-    return Results(path, by_id, notes)
+    return Results(path, by_id, _repeated(path, rows, by_id, key))
 
 
 def check_same_questions(annotations: Annotations, results: Results) -> None:
@@ -189,14 +193,20 @@ def explain(annotations: Annotations, results: Results) -> DataError:
             return DataError(
                 results.path, f"the answer to question {key!r} must be a text, and is {kind_of(row['answer'])}"
             )
-    for index, row in enumerate(annotations.rows):
-        place, answers = f"annotations[{index}].answers", row.get("answers")
+    for row in annotations.rows:
+        place, answers = f"{annotations.key} {row[annotations.key]!r}", row.get("answers")
         if not isinstance(answers, list) or not answers:
-            return DataError(annotations.path, "must be a list with at least one answer", place)
+            return DataError(annotations.path, "its answers must be a list with one at least", place)
         for number, record in enumerate(answers):
             if not isinstance(record, dict) or not isinstance(record.get("answer"), str):
-                return DataError(annotations.path, 'must be an object with a text under "answer"', f"{place}[{number}]")
+                what = f'answers[{number}] must be an object with a text under "answer"'
+                return DataError(annotations.path, what, place)
     return DataError(annotations.path, "it cannot be scored")
+
+
+def column(rows: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+    """A type of each row; empty where the row does not say."""
+    return [kind if isinstance(kind := row.get(key), str) else "" for row in rows]
 
 
 def some(keys: Sequence[object]) -> str:
@@ -205,49 +215,48 @@ def some(keys: Sequence[object]) -> str:
     return named if len(keys) <= _SHOWN else f"{named}, …"
 
 
-def _inner(path: Path, name: str) -> tuple[list[Any], dict[str, Any]]:
-    """The rows and the head of a file that holds them under `name` (or TextVQA's "data"), or a plain list."""
+def _inner(path: Path, name: str) -> tuple[list[Any], dict[str, Any], str]:
+    """Rows, head, and the rows' key, of a file that holds them under `name` (or TextVQA's "data"), or a plain list."""
     content = read_json(path)
     if isinstance(content, list):
-        return content, {}
+        return content, {}, ""
     if isinstance(content, dict):
         for key in (name, "data"):
             if isinstance(content.get(key), list):
-                return content[key], {k: v for k, v in content.items() if k != key}
+                return content[key], {k: v for k, v in content.items() if k != key}, key
     raise DataError(path, f'it must be an array, or an object with an array "{name}"')
 
 
-def _by_id(path: Path, rows: Sequence[Any], key: str = "question_id") -> dict[QuestionId, Any]:
+def _by_id(path: Path, rows: Sequence[Any], key: str = "question_id", prefix: str = "") -> dict[QuestionId, Any]:
+    """The last row of each id; the fast way first, and row by row where a row is none or an id is no id."""
     try:
-        return {row[key]: row for row in rows}
-    except (KeyError, TypeError):
-        for index, row in enumerate(rows):
-            if not isinstance(row, dict):
-                raise DataError(path, f"must be an object, and is {kind_of(row)}", f"[{index}]") from None
-            if key not in row:
-                raise DataError(path, f"has no {key}", f"[{index}]") from None
-            if not isinstance(row[key], Hashable):
-                raise DataError(
-                    path, f"must be a number or a text, and is {kind_of(row[key])}", f"[{index}].{key}"
-                ) from None
-        raise
+        by_id = {row[key]: row for row in rows}
+        if set(map(type, by_id)) <= {int, str}:
+            return by_id
+    except (KeyError, TypeError, IndexError):
+        pass
+    places = ((f"{prefix}[{index}]", row) for index, row in enumerate(rows))
+    return {id_of(path, place, row, key): row for place, row in records(path, places, key)}
 
 
-def _twice(path: Path, rows: Sequence[Mapping[str, Any]], key: str, extra: int) -> str:
+def _repeated(path: Path, rows: Sequence[Mapping[str, Any]], by_id: Mapping[Any, Any], key: str) -> tuple[str, ...]:
+    """A note on rows whose id another row has, too; none where there is none."""
+    if len(by_id) == len(rows):
+        return ()
     seen: dict[QuestionId, int] = {}
     for index, row in enumerate(rows):
         if row[key] in seen:
-            return (
-                f"{path}: {extra} answers are to questions answered before (the first is [{index}], {row[key]!r}, "
-                f"also at [{seen[row[key]]}]); the last answer counts, as in the official loader"
-            )
+            break
         seen[row[key]] = index
-    raise AssertionError("no question is there twice")
+    return (
+        f"{path}: {len(rows) - len(by_id)} rows repeat a {key} (the first is [{index}], {row[key]!r}, also at "
+        f"[{seen[row[key]]}]); the last one counts, as in the official loader",
+    )
 
 
-def _with_records(path: Path, index: int, row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_records(path: Path, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of TextVQA's own format with records in the place of plain answers."""
     answers = row.get("answers")
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise DataError(path, "must be a list of texts", f"[{index}].answers")
+        raise DataError(path, "must be a list of texts", f"{place}.answers")
     return {**row, "answers": [{"answer": answer, "answer_id": i} for i, answer in enumerate(answers, 1)]}

@@ -221,6 +221,15 @@ class TestOthers:
             (e, Prediction(e.question_id, answer=a)) for e, a in zip(outside, (outside[0].answers[0], "?"), strict=True)
         ]
         assert list(data.format.accuracies({}, pairs).values()) == [1.0, 0.0]
+        balanced = next(example for example in data.examples if example.extra["isBalanced"] == "true")
+        with pytest.raises(KeyError):
+            data.format.accuracies({}, [(balanced, Prediction(balanced.question_id, answer=balanced.answers[0]))])
+
+    def test_what_another_evaluator_leaves_out_is_not_guessed(self, tmp_path: Path) -> None:
+        row = {"image": "a.png", "question": "q?", "answers": ["x"]}
+        data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", row)))
+        with pytest.raises(KeyError):
+            data.format.accuracies({}, [(data.examples[0], Prediction(1, answer="x"))])
 
     def test_pope_is_lines_with_picture_names(self, tmp_path: Path) -> None:
         rows = [

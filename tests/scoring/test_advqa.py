@@ -20,6 +20,9 @@ def test_human_agreement_leaves_each_annotator_out():
     said = ["a dog", *["dog"] * 6, "cat.", "cat", "Cat"]
     assert human_agreement(records(*said)) == pytest.approx((7 + 3 * 2 / 3) / 10)
     assert human_agreement(records(*["dog"] * 10)) == 1.0
+    # The nine others of "Dog." agree, so the code of 2021 compares as it stands; those of a "dog" do not.
+    assert human_agreement(records(*["dog"] * 9, "Dog.")) == pytest.approx(0.9)
+    assert human_agreement(records(*["dog"] * 9, "Dog."), "always") == 1.0
     assert human_agreement(records(*(f"word {n}" for n in range(10)))) == 0.0
 
 

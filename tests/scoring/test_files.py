@@ -41,7 +41,8 @@ def test_json_lines_and_an_array_give_the_same_rows_with_their_places(tmp_path):
         (b'["a\xff"]', "line 1: not UTF-8"),
         (gzip.compress(b"[1]")[:-4], "compressed data end early"),
         (gzip.compress(b"[1]")[:12] + b"\x00\x00\x00\x00\x00\x00\x00\x00", "damaged|end early"),
-        (b"[" * 200_000, "nested too deeply|ends in the middle"),
+        (b"[" * 200_000 + b"]" * 200_000, "line 1: it is nested too deeply"),
+        (b"[" + b"9" * 5000 + b"]", "line 1: a number in it has more digits"),
     ],
 )
 def test_broken_files_say_where(tmp_path, data, message):
@@ -56,6 +57,9 @@ def test_a_torn_last_line_says_where(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"answer": "yes"}\n{"answer": "n')
     with pytest.raises(DataError, match="line 2, column 12: the text ends in the middle"):
+        read_rows(path)
+    path.write_text('{"answer": "yes"}\n' + "[" * 200_000)
+    with pytest.raises(DataError, match="line 2: it is nested too deeply"):
         read_rows(path)
 
 

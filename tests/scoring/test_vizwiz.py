@@ -69,7 +69,7 @@ def test_answerability_vectors_with_ties():
     [
         ({"image": "VizWiz_val_00000000.jpg", "answerable": "yes"}, "must be a number, and is a text"),
         ({"image": "VizWiz_val_00000000.jpg", "answerable": float("nan")}, "must be a number, and is nan"),
-        ({"answerable": 1}, r"\[0\]: has no image"),
+        ({"answerable": 1}, r"\[0\]: the key 'image' is missing"),
     ],
 )
 def test_broken_results_are_refused_with_their_place(score, written, row, message):

@@ -26,7 +26,7 @@ class Counts:
         answered, abstained, failed: they add up to `asked`.
         unanswerable: those of the answered that say the question cannot be answered.
         failed_by_code: the failures by their code, most frequent first.
-        mean_confidence: of the answers that have one; None where none has.
+        mean_confidence: of the answered that have one, 0 to 1; None where none has.
     """
 
     asked: int
@@ -56,8 +56,10 @@ def count(predictions: Iterable[Prediction]) -> Counts:
         if prediction.error is not None:
             codes[prediction.error] += 1
             continue
-        abstained += prediction.abstained
-        unanswerable += prediction.answerable is False and not prediction.abstained
+        if prediction.abstained:
+            abstained += 1
+            continue
+        unanswerable += prediction.answerable is False
         if prediction.confidence is not None:
             sure += 1
             confidence += prediction.confidence
@@ -102,6 +104,8 @@ def write_outcome(
             write_whole(folder.answerability(view), answerability)
         given = None if answerability is None else folder.answerability(view)
         scores = data.score(files, folder.results(view), given, code)
+        notes = data.format.notes(scores.per_question, _pairs(data.examples, journal))
+        scores = dataclasses.replace(scores, notes=(*scores.notes, *notes))
         outcomes[view] = ViewOutcome(count(prediction for _, prediction in _pairs(data.examples, journal)), scores)
     numbers = all(type(example.question_id) is int for example in data.examples)
     write_table(folder.parquet, _rows(data, journals, outcomes), ids_are_numbers=numbers)

@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import DataError
-from service.evaluation.reporting.report import FIGURES, PAGE
+from service.evaluation.layout import (
+    EVALUATION_FILE,
+    FIGURES,
+    PAGE,
+    PREDICTIONS_FILE,
+    RUN_FILE,
+    SELECTION,
+    VIEWS,
+    suffix,
+)
 from service.evaluation.running.asker import RunError
-from service.evaluation.running.views import BLIND, SIGHTED
 from service.files import read_json, write_whole
-
-_VIEWS = (SIGHTED, *BLIND)
 
 
 class RunFiles:
@@ -40,22 +46,22 @@ class RunFiles:
     @property
     def run(self) -> Path:
         """What the run is: its fingerprint and facts."""
-        return self.path / "run.json"
+        return self.path / RUN_FILE
 
     @property
     def parquet(self) -> Path:
         """All questions and views as a table."""
-        return self.path / "predictions.parquet"
+        return self.path / PREDICTIONS_FILE
 
     @property
     def evaluation(self) -> Path:
         """The outcome."""
-        return self.path / "evaluation.json"
+        return self.path / EVALUATION_FILE
 
     @property
     def selection(self) -> Path:
         """The data set's files cut down to what was asked, where that is less than all."""
-        return self.path / "selection"
+        return self.path / SELECTION
 
     def journal(self, view: str) -> Path:
         """A view's journal."""
@@ -101,7 +107,7 @@ class RunFiles:
             RunError: another run's answers lie here; the message names what differs.
             DataError: `run.json` cannot be read or written.
         """
-        journals = [path for view in _VIEWS if (path := self.journal(view)).exists()]
+        journals = [path for view in VIEWS if (path := self.journal(view)).exists()]
         if fresh:
             self._clear()
         elif self.run.exists():
@@ -126,7 +132,7 @@ class RunFiles:
 
     def _clear(self) -> None:
         """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are."""
-        files = [make(view) for make in (self.journal, self.results, self.answerability) for view in _VIEWS]
+        files = [make(view) for make in (self.journal, self.results, self.answerability) for view in VIEWS]
         files += [self.path / PAGE, self.path / FIGURES, self.parquet, self.evaluation, self.run]
         if self.selection.is_dir():
             files += list(self.selection.iterdir())
@@ -135,11 +141,6 @@ class RunFiles:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(path, f"it cannot be removed: {error.strerror}") from error
-
-
-def suffix(view: str) -> str:
-    """What a view adds to the names of its files."""
-    return "" if view == SIGHTED else f"-{view}"
 
 
 def digest(path: Path) -> str | dict[str, str]:

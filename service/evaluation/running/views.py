@@ -14,16 +14,14 @@ import random
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
 
+from service.evaluation.layout import SIGHTED
 from service.evaluation.running.asker import RunError
 from service.images import decode_image
-
-SIGHTED: Final = "sighted"
-BLIND: Final = ("blank", "shuffled", "noise")
 
 _MID_GREY = (128, 128, 128)
 # Noise does not compress: beyond this many cells its PNG would be larger than a server takes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,7 +78,13 @@ class Format(Protocol):
         """Write the part of the files that is about these examples into a folder, and say where it lies."""
 
     def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
-        """The accuracy of each question, 0 to 1, from what the evaluator says of single questions."""
+        """The accuracy of each question, 0 to 1, from what the evaluator says of single questions.
+
+        A question without an answer has 0, even where the evaluator takes the empty text for a right answer.
+        """
+
+    def notes(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> list[str]:
+        """Where the evaluator's numbers take a question without an answer for more than that."""
 
 
 class PlainFormat:
@@ -88,14 +94,25 @@ class PlainFormat:
         """No such task."""
         return None
 
+    def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
+        """Each prediction with what the evaluator says of its question."""
+        return ((prediction, per_question[example.question_id]) for example, prediction in pairs)
+
     def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
-        """By the question's id; what the evaluator leaves out is right where it is the answer word for word."""
+        """As `Format.accuracies`."""
         return {
-            example.question_id: per_question[example.question_id]
-            if example.question_id in per_question
-            else float(prediction.answer is not None and prediction.answer in example.answers)
-            for example, prediction in pairs
+            prediction.question_id: 0.0 if prediction.answer is None else accuracy
+            for prediction, accuracy in self.official(per_question, pairs)
         }
+
+    def notes(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> list[str]:
+        """As `Format.notes`: how many questions an empty answer is right for."""
+        found = sum(p.answer is None and accuracy > 0 for p, accuracy in self.official(per_question, pairs))
+        if not found:
+            return []
+        return [
+            f"{found:,} questions without an answer are right in these numbers: the empty text is among the answers"
+        ]
 
 
 def json_bytes(value: Any) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from service.evaluation.records import Example
+from service.evaluation.records import Example, Prediction
 from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
 from service.files import write_whole
 from service.scoring.easyvqa import read_questions
@@ -45,6 +45,6 @@ class EasyVqaFormat(PlainFormat):
         write_whole(file, json_bytes([[row.question, row.answer, row.image_id] for row in asked]))
         return sources.at(file)
 
-    def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
+    def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
         """By place."""
-        return {example.question_id: per_question[index] for index, (example, _) in enumerate(pairs)}
+        return ((prediction, per_question[index]) for index, (_, prediction) in enumerate(pairs))

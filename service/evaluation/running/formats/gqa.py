@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from service.errors import DataError
-from service.evaluation.records import Example
+from service.evaluation.records import Example, Prediction
 from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
@@ -19,6 +20,7 @@ from service.evaluation.running.formats.base import (
 )
 from service.files import write_whole
 from service.scoring.gqa_files import read_objects
+from service.scoring.scores import QuestionId
 
 _KNOWN: Final = ("question", "answer", "fullAnswer")
 _PICTURE: Final = "{imageId}.jpg"
@@ -55,3 +57,11 @@ class GqaFormat(PlainFormat):
         file = folder / "questions.json"
         write_whole(file, json_bytes({key: rows[key] for key in rows if key in wanted}))
         return sources.at(file)
+
+    def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
+        """By id; outside the balanced set, which is all that the evaluator scores, an answer is right word for word."""
+        for example, prediction in pairs:
+            if example.extra.get("isBalanced") == "true" or example.question_id in per_question:
+                yield prediction, per_question[example.question_id]
+            else:
+                yield prediction, float(prediction.answer in example.answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,15 @@ class PopeFormat(PlainFormat):
     def results(self, pairs: Pairs) -> bytes:
         """A line each: {"question_id", "question", "answer"}."""
         return json_lines({"question_id": e.question_id, "question": e.question, "answer": said(p)} for e, p in pairs)
+
+    def notes(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> list[str]:  # noqa: ARG002
+        """As `Format.notes`: the official program reads no answer as a yes."""
+        unanswered = sum(prediction.answer is None for _, prediction in pairs)
+        if not unanswered:
+            return []
+        return [
+            f"{unanswered:,} questions without an answer are each a yes in these numbers, as in the official program"
+        ]
 
     def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
         """As `Format.select`."""
