@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from service.evaluation.reporting.figures import view_summary
+from service.evaluation.reporting.predictions import Run, read_run
 from service.evaluation.reporting.report import comparison_figures, write_comparison, write_run_report
-from service.evaluation.reporting.run_folder import Run, read_run
 
 _HEAD = ("run", "view", "data set", "questions", "accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed")
 _TEXTS = 3  # so many columns stand to the left

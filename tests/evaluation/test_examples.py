@@ -11,7 +11,7 @@ from PIL import Image
 
 from service.errors import ImageError
 from service.evaluation.reporting.examples import choose, show, thumbnail
-from service.evaluation.reporting.run_folder import View, read_run
+from service.evaluation.reporting.predictions import View, read_run
 from service.images import decode_image
 from tests.support.runs import row, write_run
 

@@ -15,8 +15,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from service.errors import DataError
+from service.evaluation.reporting.predictions import read_run
 from service.evaluation.reporting.report import comparison_figures, write_comparison, write_report
-from service.evaluation.reporting.run_folder import read_run
 from tests.support.runs import drawn_run, row, write_run
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}

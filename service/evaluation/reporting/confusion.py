@@ -42,8 +42,8 @@ class Confusion:
 def best_answers(questions: Iterable[Sequence[str]]) -> list[str | None]:
     """What most people said to each question; of equally many the first one said. None where nobody said anything.
 
-    Unlike `service.scoring.vqa.majority`, which serves the official figures, this counts normal forms: it is compared
-    with predictions in normal form, and "Dog" and "a dog" are then one answer.
+    Unlike `service.scoring.vqa.majority`, which answers for one annotation of the official format, this leaves out
+    answers of which nothing is left in normal form, and normalises each of millions of answers only once.
     """
     normal = cache(normalise)  # few of the answers to many questions are distinct
     best = []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.errors import ImageError
-from service.evaluation.reporting.run_folder import View
+from service.evaluation.reporting.predictions import View
 from service.images import decode_image
 
 SEED: Final = 20_150_503

@@ -24,8 +24,8 @@ from service.evaluation.reporting.calibration_figures import (
     equal_width_bins,
 )
 from service.evaluation.reporting.confusion import best_answers, confusion
+from service.evaluation.reporting.predictions import Run, View
 from service.evaluation.reporting.risk_coverage import risk_coverage_figures
-from service.evaluation.reporting.run_folder import Run, View
 
 Floats = NDArray[np.float64]
 Document = dict[str, Any]

@@ -6,17 +6,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from service.evaluation.layout import PAGE
 from service.evaluation.reporting.bootstrap import Bootstrap
 from service.evaluation.reporting.examples import KINDS, choose, show
 from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
 from service.evaluation.reporting.page import render
-from service.evaluation.reporting.run_folder import Run, read_run
+from service.evaluation.reporting.predictions import Run, read_run
 from service.files import write_whole
-
-PAGE: Final = "report.html"
-FIGURES: Final = "report.json"
 
 
 def write_report(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from service.errors import DataError
-from service.evaluation.reporting.run_folder import read_run
+from service.evaluation.reporting.predictions import read_run
 from tests.support.runs import row, write_run
 
 

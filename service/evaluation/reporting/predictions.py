@@ -7,21 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.errors import DataError, needs
+from service.evaluation.layout import EVALUATION_FILE, PREDICTIONS_FILE, RUN_FILE, VIEWS
 from service.files import read_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-RUN_FILE: Final = "run.json"
-EVALUATION_FILE: Final = "evaluation.json"
-PREDICTIONS_FILE: Final = "predictions.parquet"
-VIEWS: Final = ("sighted", "blank", "shuffled", "noise")
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -139,7 +135,7 @@ class Run:
     Attributes:
         label: what tables call it.
         about: run.json, what was run.
-        documents: for each view what evaluation.json says: `scores` and `counts`.
+        documents: for each view what evaluation.json says: its `scores`, and what else is known of it.
         views: the predictions, in the order of `VIEWS`.
     """
 
@@ -197,9 +193,8 @@ def _evaluation(path: Path) -> tuple[str, dict[str, dict[str, Any]]]:
     if not isinstance(views, dict) or not views:
         raise DataError(path, "it must be an object with one member a view", "views")
     for name, view in views.items():
-        for part in ("scores", "counts"):
-            if not isinstance(view, dict) or not isinstance(view.get(part), dict):
-                raise DataError(path, "it must be an object", f"views.{name}.{part}")
+        if not isinstance(view, dict) or not isinstance(view.get("scores"), dict):
+            raise DataError(path, "it must be an object", f"views.{name}.scores")
     return document["dataset"], views
 
 
