@@ -35,9 +35,9 @@ def test_the_table(runs: list[Path]) -> None:
     assert result.exit_code == 0, result.output
     assert [" ".join(line.split()) for line in result.output.splitlines()] == [
         "run view data set questions accuracy confidence ECE unanswerable abstained failed",
-        "old :dog: sighted drawn 9 43.33 % 50.00 % 6.67 % 0 0 0",
-        "old :dog: blank drawn 9 0.00 % - - 1 7 1",
-        "[new] one sighted drawn 8 100.00 % - - 0 0 0",
+        "old :dog: sighted jsonl 9 43.33 % 50.00 % 6.67 % 0 0 0",
+        "old :dog: blank jsonl 9 0.00 % - - 1 7 1",
+        "[new] one sighted jsonl 8 100.00 % - - 0 0 0",
     ]
 
 
@@ -55,7 +55,7 @@ def test_json_and_pages(runs: list[Path], tmp_path: Path) -> None:
     assert "runs compared" in (tmp_path / "both.html").read_text("utf-8")
     assert run(runs[0], "--out", tmp_path / "one.html").exit_code == 0
     assert "Views side by side" in (tmp_path / "one.html").read_text("utf-8")
-    assert json.loads((tmp_path / "one.json").read_text("utf-8"))["dataset"] == "drawn"
+    assert json.loads((tmp_path / "one.json").read_text("utf-8"))["dataset"] == "jsonl"
 
 
 def test_wrong_usage(runs: list[Path], tmp_path: Path) -> None:

@@ -73,11 +73,11 @@ def test_a_picture_that_is_no_picture_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_its_picture_an_example_says_why(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    view = read_run(write_run(folder, [row("gone"), row("text"), row("there")])).main
-    (folder / "text.png").write_text("no picture at all")
-    Image.new("RGB", (8, 8)).save(folder / "there.png")
-    shown = {item.row["question_id"]: item for item in show(view, {"random": [0, 1, 2]}, folder)}
+    view = read_run(write_run(tmp_path / "run", [row("gone"), row("text"), row("there")])).main
+    gone, text, _ = (Path(view.row(index)["image"]) for index in range(3))
+    gone.unlink()
+    text.write_text("no picture at all")
+    shown = {item.row["question_id"]: item for item in show(view, {"random": [0, 1, 2]}, tmp_path)}
     assert shown["gone"].missing == "the picture's file cannot be read: No such file or directory"
     assert str(shown["text"].missing).startswith("the picture cannot be shown: ")
     assert shown["gone"].picture is shown["text"].picture is None

@@ -19,12 +19,14 @@ from tests.support.runs import row, write_run
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rows = [row(1, 0.3, confidence=0.8), row(2, 0.0, None, abstained=True), row(3, 0.0, None, error="saturated")]
-    return write_run(tmp_path / "run", [*[r | {"view": "noise"} for r in rows], *rows, row(1, view="blank")], seed=4)
+    return write_run(
+        tmp_path / "run", [r | {"view": view} for view in ("noise", "sighted", "blank") for r in rows], seed=4
+    )
 
 
 def test_what_is_read(folder: Path) -> None:
     run = read_run(folder)
-    assert (run.label, run.dataset, run.about["seed"]) == ("run", "drawn", 4)
+    assert (run.label, run.dataset, run.about["fingerprint"]["seed"]) == ("run", "jsonl", 4)
     assert list(run.views) == ["sighted", "blank", "noise"]
     assert run.main_name == "sighted"
     view = run.main
@@ -90,14 +92,14 @@ SPOILT = {
     "text": (lambda f: (f / "predictions.parquet").write_text("question_id,view\n1,sighted"), "not a whole Parquet"),
     "columns missing": (edited(lambda t: t.drop_columns(["accuracy", "view"])), "columns are missing: view, accuracy"),
     "texts for numbers": (
-        edited(lambda t: replaced(t, "accuracy", ["good"] * 7)),
+        edited(lambda t: replaced(t, "accuracy", ["good"] * 9)),
         "column accuracy: its type is string",
     ),
-    "no accuracy": (edited(lambda t: replaced(t, "accuracy", [None] * 7)), "column accuracy: values are missing"),
-    "percent": (edited(lambda t: replaced(t, "accuracy", [30.0] * 7)), "column accuracy: every value must be within"),
-    "not a number": (edited(lambda t: replaced(t, "confidence", [float("nan")] * 7)), "column confidence: every value"),
+    "no accuracy": (edited(lambda t: replaced(t, "accuracy", [None] * 9)), "column accuracy: values are missing"),
+    "percent": (edited(lambda t: replaced(t, "accuracy", [30.0] * 9)), "column accuracy: every value must be within"),
+    "not a number": (edited(lambda t: replaced(t, "confidence", [float("nan")] * 9)), "column confidence: every value"),
     "no rows": (edited(lambda t: t.slice(0, 0)), "there is no prediction in it"),
-    "twice": (edited(lambda t: pa.concat_tables([t, t.slice(0, 1)])), "question 1 is there twice in the view noise"),
+    "twice": (edited(lambda t: pa.concat_tables([t, t.slice(0, 1)])), "question 1 is there twice in the view sighted"),
 }
 
 

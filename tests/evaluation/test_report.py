@@ -68,7 +68,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def careful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return drawn_run(tmp_path_factory.mktemp("runs") / "careful", pictures=60, max_risk=0.02)
+    return drawn_run(tmp_path_factory.mktemp("runs") / "careful", pictures=60, least=0.98)
 
 
 class TestFiguresOfARealRun:
@@ -128,7 +128,9 @@ class TestFiguresOfARealRun:
         assert "2 runs compared" in Page(page.read_text("utf-8")).text
 
     def test_runs_with_nothing_in_common(self, drawn: Path, tmp_path: Path) -> None:
-        other = write_run(tmp_path / "other", [row("elsewhere"), row("0-0", question="the same id, another question?")])
+        other = write_run(
+            tmp_path / "other", [row("elsewhere"), row("1000", question="the same id, another question?")]
+        )
         write_comparison([read_run(drawn), read_run(other)], tmp_path / "page.html")
         assert "no question in common" in Page((tmp_path / "page.html").read_text("utf-8")).text
 
@@ -173,22 +175,25 @@ class TestThePage:
             assert (points.max(axis=0) <= [344, 210]).all()
 
     def test_texts_of_others_stay_texts(self, tmp_path: Path) -> None:
-        evil = "<script>alert('x')</script>\"'&amp; \u202eabc\u2067 שלום \ud83c\udf4b‍e\u0301"
+        evil = json.loads('"\\ud83c\\udf4b"') + "<script>alert('x')</script>\"'&amp; \u202eabc\u2067 שלום ‍e\u0301"
         rows = [
             row(evil, 0.0, evil, question=evil, answers=[evil, "a"], confidence=0.9, answer_type=evil, image=evil),
             row("2", 0.0, None, error="<b>code", detail=evil, question_type=evil, model=evil, backend=evil),
         ]
-        rows = [r | {"question": r["question"].encode("utf-16", "surrogatepass").decode("utf-16")} for r in rows]
-        page, figures = report(write_run(tmp_path / "<i>run&", json.loads(json.dumps(rows)), options={"prompt": evil}))
+        page, figures = report(write_run(tmp_path / "<i>run&", rows, prompt=evil))
         tags = {tag for tag, _ in page.elements}
         assert not {"script", "b", "i"} & tags
         assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
         assert page.text.count("<script>alert('x')</script>\"'&amp;") >= 8
         assert "<i>run&" in page.text
-        assert figures["run"]["options"]["prompt"] == json.loads(json.dumps(evil))
+        assert figures["run"]["fingerprint"]["prompt"] == evil
 
     def test_what_there_is_nothing_of_is_said_or_left_out(self, tmp_path: Path) -> None:
-        page, figures = report(write_run(tmp_path / "run", [row(1, 1.0), row(2, 0.3)]))
+        folder = write_run(tmp_path / "run", [row(1, 1.0), row(2, 0.3)])
+        for picture in read_run(folder).main.texts("image"):
+            Path(str(picture)).unlink()
+        page, figures = report(folder)
+        assert page.text.count("the picture's file cannot be read") == 2
         assert figures["calibration"] == []
         assert figures["risk_coverage"] is figures["answerability"] is None
         assert "no answer has a confidence or a probability" in page.text
@@ -196,7 +201,6 @@ class TestThePage:
         assert "Failed" not in page.text
         assert "Answerability" not in page.text
         assert "none can be held back for its risk" in page.text
-        assert "the picture's file cannot be read" in page.text
         assert page.all("svg") == page.all("img") == []
 
     def test_a_probability_alone_is_no_confidence(self, tmp_path: Path) -> None:
@@ -226,6 +230,21 @@ class TestThePage:
         assert figures["views"][0]["failed_by_code"] == {"saturated": 4, "internal_error": 1}
         assert figures["views"][0]["accuracy"]["mean"] == 0
         assert "Failed: 4 saturated , 1 internal_error" in page.text
+
+    def test_what_was_run(self, drawn: Path) -> None:
+        page, _ = report(drawn)
+        facts = page.text.split("Data set, models and files ")[1].split(" Accuracy ")[0]
+        run = json.loads((drawn / "run.json").read_text("utf-8"))
+        files, digests = run["facts"]["files"], run["fingerprint"]["files"]
+        model = run["fingerprint"]["models"][0]
+        questions = run["facts"]["questions"]
+        assert facts == (
+            f"data set vqav2 VQA code 2021 {model['backend']} vilt-shapes, revision {model['revision']}, "
+            f"calibration {model['calibration']}: {questions} answers views sighted, blank asked at this process "
+            f"questions file {files['questions']} (SHA-256 {digests['questions'][:12]}…) "
+            f"annotations file {files['annotations']} (SHA-256 {digests['annotations'][:12]}…) "
+            f"vqa version {run['facts']['version']} questions {questions} pictures at once 4"
+        )
 
     def test_the_data_sets_own_metrics_are_shown(self, tmp_path: Path) -> None:
         folder = write_run(tmp_path / "run", [row(1), row(1, view="blank")])
@@ -259,5 +278,4 @@ def test_a_broken_run_leaves_the_old_report(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a whole Parquet file"):
         write_report(folder)
     assert (folder / "report.html").read_bytes() == before
-    names = ["evaluation.json", "predictions.parquet", "report.html", "report.json", "run.json"]
-    assert sorted(path.name for path in folder.iterdir()) == names
+    assert not list(folder.glob("*.part")) + list(folder.glob(".*"))

@@ -50,8 +50,13 @@ def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
     first, *others = runs
     bootstrap = Bootstrap()
     pairs = [
-        {"label": other.label, "view": name, "pair": paired_figures(first.views[name], other.views[name], bootstrap)}
-        for other in others
+        {
+            "run": number,
+            "label": other.label,
+            "view": name,
+            "pair": paired_figures(first.views[name], other.views[name], bootstrap),
+        }
+        for number, other in enumerate(others, 1)
         for name in first.views
         if name in other.views
     ]
