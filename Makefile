@@ -1,5 +1,6 @@
-# make serve   sets everything up and serves the embedded model (the main job)
-# make test    sets everything up and runs all tests
+# make serve     sets everything up and serves the embedded model (the main job)
+# make test      sets everything up and runs all tests
+# make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # The rest: install, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt.
 
 PYTHON ?= python3
@@ -82,19 +83,20 @@ format: install-dev
 fuzz: install-dev
 	$(VENV)/bin/python -m tests.fuzz.decoder --count 20000
 
-# The embedded model on the official easy-VQA test split, sighted and blind, as one table and a page; REAL=FILE adds real
-# photographs: JSON Lines with a picture, a question and the answers of people (FLAGS='--only kind=vqa_v2_human').
+# A model on the official easy-VQA test split, sighted and blind, as one table and a page; REAL=FILE adds real photographs:
+# JSON Lines with a picture, a question and the answers of people. EVAL_FLAGS='--only kind=vqa_v2_human' picks among them.
 RUNS := build/runs
 BLIND := --blind blank --blind shuffled --blind noise
 evaluate: install-dev
-	$(VENV)/bin/vqa eval --dataset easyvqa --out $(RUNS)/easy-vqa $(BLIND) \
+	$(VENV)/bin/vqa eval --fresh --model $(MODEL) --dataset easyvqa --out $(RUNS)/easy-vqa $(BLIND) \
 	  --annotations "$$($(VENV)/bin/python -c 'from models.vilt.easyvqa import data_folder; print(data_folder())')/test/questions.json"
 ifdef REAL
-	$(VENV)/bin/vqa eval --dataset jsonl --annotations "$(REAL)" --out $(RUNS)/real-photographs $(BLIND) $(FLAGS)
+	$(VENV)/bin/vqa eval --fresh --model $(MODEL) --dataset jsonl --annotations "$(REAL)" \
+	  --out $(RUNS)/real-photographs $(BLIND) $(EVAL_FLAGS)
 endif
 	$(VENV)/bin/vqa report $(RUNS)/easy-vqa $(if $(REAL),$(RUNS)/real-photographs) --out $(RUNS)/evaluation.html
 
-# Scoring beside a straight loop that gives the same results, 450,000 answers, two minutes.
+# Scoring beside a straight loop that gives the same results: 450,000 answers, two minutes.
 bench-score: install-dev
 	$(VENV)/bin/python -m loadtest.scoring $(FLAGS)
 

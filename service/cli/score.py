@@ -13,12 +13,13 @@ from rich.table import Table
 
 from service.answers.accuracy import ACCURACY_CODES
 from service.cli.options import Command
-from service.scoring.datasets import DATASETS, PROGRAMS
+from service.scoring.datasets import DATASETS, PROGRAMS, evaluator
 from service.scoring.rounding import round_half_away
 from service.scoring.rules import OFFICIAL
 from service.scoring.scores import Inputs, Scores
 
 _FILE = click.Path(path_type=Path)
+_FURTHER = frozenset().union(*(dataset.takes for dataset in DATASETS.values()))
 
 
 def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Command], Command]:
@@ -57,19 +58,10 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
 @_file("--attentions", "GQA: attention maps, for grounding.")
 @click.option("--per-question", is_flag=True, help="Add each question's score to the JSON, as `evalQA` (percent).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def score_command(dataset: str, per_question: bool, as_json: bool, **files: Any) -> None:
+def score_command(dataset: str, per_question: bool, as_json: bool, **inputs: Any) -> None:
     """Score a results file as the data set's authors do, to the last digit."""
-    chosen, like = DATASETS[dataset], files["like"]
-    if files["annotations"] is None:
-        if dataset != "gqa" or files["questions"] is None:
-            raise click.UsageError("Missing option '--annotations'.")
-        files["annotations"] = files["questions"]  # one file holds both
-    if like != OFFICIAL and like not in chosen.like:
-        known = ", ".join(chosen.like) or "none"
-        raise click.UsageError(f"{like} has no evaluator for {dataset}; there are: {known}")
-    if files["code"] != "2021" and not (chosen.codes and like == OFFICIAL):
-        raise click.UsageError(f"--code makes no difference to {dataset if like == OFFICIAL else like}; leave it out")
-    scores = chosen.score(Inputs(**files))
+    _check(dataset, inputs)
+    scores = evaluator(dataset)(Inputs(**inputs))
     if as_json or per_question:
         document = scores.document()
         if per_question:
@@ -79,6 +71,23 @@ def score_command(dataset: str, per_question: bool, as_json: bool, **files: Any)
         _print(scores)
     for note in scores.notes:
         click.echo(f"note: {note}", err=True)
+
+
+def _check(dataset: str, inputs: dict[str, Any]) -> None:
+    """Refuse what would be left aside in silence; GQA's one file may come under either name."""
+    chosen, like = DATASETS[dataset], inputs["like"]
+    if dataset == "gqa" and inputs["annotations"] is None:
+        inputs["annotations"] = inputs["questions"]
+    if inputs["annotations"] is None:
+        raise click.UsageError("Missing option '--annotations'.")
+    for name in _FURTHER:
+        if inputs[name] is not None and name not in chosen.takes:
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for {dataset}; leave it out")
+    if like != OFFICIAL and like not in chosen.like:
+        known = ", ".join(chosen.like) or "none"
+        raise click.UsageError(f"{like} has no evaluator for {dataset}; there are: {known}")
+    if inputs["code"] != "2021" and not (chosen.codes and like == OFFICIAL):
+        raise click.UsageError(f"--code makes no difference to {dataset if like == OFFICIAL else like}; leave it out")
 
 
 def _print(scores: Scores) -> None:

@@ -18,35 +18,40 @@ class Dataset:
     """One data set.
 
     Attributes:
-        title: what people call it.
         score: its evaluator.
-        like: the other programs whose numbers can be had.
+        takes: which further files of `Inputs` it reads, beside annotations and results.
+        like: the other programs whose rules its answers can be scored by.
         codes: whether the VQA code's versions make a difference.
     """
 
-    title: str
     score: Evaluator
+    takes: frozenset[str] = frozenset()
     like: tuple[str, ...] = ()
     codes: bool = False
 
 
-_VQA_LIKE: Final = ("lmms-eval", "vlmevalkit", "m4c", "lavis", "vizwiz")
+def _vqa(name: str, *further: str) -> Dataset:
+    takes = frozenset(("questions", "question_ids", *further))
+    return Dataset(partial(vqa.score, dataset=name), takes, (*_PROGRAMS, "vizwiz"), codes=True)
+
+
+_PROGRAMS: Final = ("lmms-eval", "vlmevalkit", "m4c", "lavis")
 DATASETS: Final[Mapping[str, Dataset]] = {
-    "vqav2": Dataset("VQA v2", partial(vqa.score, dataset="vqav2"), _VQA_LIKE, codes=True),
-    "vqa": Dataset("VQA v1, open-ended and multiple choice", partial(vqa.score, dataset="vqa"), _VQA_LIKE, codes=True),
-    "okvqa": Dataset("OK-VQA", partial(vqa.score, dataset="okvqa"), _VQA_LIKE, codes=True),
-    "textvqa": Dataset("TextVQA", partial(vqa.score, dataset="textvqa"), _VQA_LIKE, codes=True),
-    "vqacp": Dataset("VQA-CP v1 and v2", partial(vqa.score, dataset="vqacp"), _VQA_LIKE, codes=True),
-    "advqa": Dataset("AdVQA", advqa.score, codes=True),
-    "vizwiz": Dataset("VizWiz", vizwiz.score, _VQA_LIKE),
-    "reliable-vqa": Dataset("VQA v2 with confidences: risk, coverage, effective reliability", reliable_vqa.score),
-    "gqa": Dataset("GQA", gqa.score),
-    "pope": Dataset("POPE", pope.score, ("lmms-eval", "vlmevalkit")),
-    "stvqa": Dataset("ST-VQA", partial(anls.score, dataset="stvqa"), ("m4c", "vlmevalkit")),
-    "docvqa": Dataset("DocVQA", partial(anls.score, dataset="docvqa"), ("m4c", "vlmevalkit")),
-    "daquar": Dataset("DAQUAR", daquar.score),
-    "easyvqa": Dataset("easy-VQA", easyvqa.score),
-    "jsonl": Dataset("one's own questions", jsonl.score, codes=True),
+    "vqav2": _vqa("vqav2", "pairs"),
+    "vqa": _vqa("vqa"),
+    "okvqa": _vqa("okvqa"),
+    "textvqa": _vqa("textvqa"),
+    "vqacp": _vqa("vqacp"),
+    "advqa": Dataset(advqa.score, frozenset({"questions", "question_ids", "train"}), codes=True),
+    "vizwiz": Dataset(vizwiz.score, frozenset({"answerability"}), _PROGRAMS),
+    "reliable-vqa": Dataset(reliable_vqa.score, frozenset({"questions", "thresholds"})),
+    "gqa": Dataset(gqa.score, frozenset({"questions", "choices", "scenes", "attentions"})),
+    "pope": Dataset(pope.score, like=("lmms-eval", "vlmevalkit")),
+    "stvqa": Dataset(partial(anls.score, dataset="stvqa"), like=("m4c", "vlmevalkit")),
+    "docvqa": Dataset(partial(anls.score, dataset="docvqa"), like=("m4c", "vlmevalkit")),
+    "daquar": Dataset(daquar.score),
+    "easyvqa": Dataset(easyvqa.score),
+    "jsonl": Dataset(jsonl.score, frozenset({"question_ids"}), codes=True),
 }
 PROGRAMS: Final = tuple(dict.fromkeys(name for dataset in DATASETS.values() for name in dataset.like))
 

@@ -14,7 +14,7 @@ Answers and labels belong together by their order, as in the original.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +24,6 @@ from service.files import read_rows
 from service.scoring.chains import LONELY_FULL_STOP, punctuation3
 from service.scoring.rows import id_of, records, text_of
 from service.scoring.scores import Inputs, QuestionId, Scores
-
-LIKE: Final = ("official", "lmms-eval", "vlmevalkit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +41,14 @@ def score(inputs: Inputs) -> Scores:
 
     Args:
         inputs: `annotations` is the label file (`question_id`, `image`, `text`, `label` a row), `results` the answers
-            (`answer`, perhaps `question` or `question_id`), both JSON Lines or a JSON array; `like` is one of `LIKE`.
+            (`answer`, perhaps `question` or `question_id`), both JSON Lines or a JSON array; `like` is "official",
+            "lmms-eval" or "vlmevalkit".
 
     Raises:
         DataError: a file cannot be used, the files differ in length, or a row's question or id is another one's.
-        ValueError: `like` is not known.
+        KeyError: `like` is not known.
     """
-    rows = _read(inputs.annotations, inputs.results)
-    programs: dict[str, Callable[[Sequence[Row]], Scores]] = {
-        "official": _official,
-        "lmms-eval": _lmms_eval,
-        "vlmevalkit": _vlmevalkit,
-    }
-    if inputs.like not in programs:
-        raise ValueError(f"like is {inputs.like!r}; it must be one of {', '.join(LIKE)}")
-    return programs[inputs.like](rows)
+    return _PROGRAMS[inputs.like](_read(inputs.annotations, inputs.results))
 
 
 def says_yes(answer: str) -> bool:
@@ -225,3 +216,10 @@ def _precision_recall_f1(tp: int, fp: int, fn: int, f1: str) -> dict[str, float]
     recall = tp / (tp + fn) if tp + fn else 0.0
     both = precision + recall
     return {"precision": precision, "recall": recall, f1: 2 * (precision * recall) / both if both else 0.0}
+
+
+_PROGRAMS: Final[Mapping[str, Callable[[Sequence[Row]], Scores]]] = {
+    "official": _official,
+    "lmms-eval": _lmms_eval,
+    "vlmevalkit": _vlmevalkit,
+}

@@ -11,22 +11,33 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from service.answers.accuracy import Rule
 from service.errors import DataError
-from service.files import read_json
-from service.scoring.chains import strip3, words3
+from service.scoring.chains import strip3
 from service.scoring.reliability import choose_thresholds, effective_reliability, risk_coverage
-from service.scoring.reliable_vqa_text import process_punctuation
-from service.scoring.rounding import mean, total
-from service.scoring.rows import id_of, kind_of, read_array, records, text_of
+from service.scoring.reliable_vqa_text import chain
+from service.scoring.rounding import per_type, percent_rounded
+from service.scoring.rows import kind_of
+from service.scoring.rules import Accuracy, Comparison
 from service.scoring.scores import Inputs, QuestionId, Scores
+from service.scoring.vqa_format import (
+    Annotations,
+    Questions,
+    check_choices,
+    column,
+    explain,
+    read_annotations,
+    read_questions,
+    read_results,
+    some,
+)
 
-_FULL_MARKS: Final = 3
+_COMPARED: Final = Comparison(Rule(chain, chain, strip3, strip3, strip3), True, percent_rounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,96 +61,90 @@ def score(inputs: Inputs) -> Scores:
         DataError: a file cannot be used, or a result belongs to no question or has no confidence.
         MissingExtraError: scikit-learn is not installed.
     """
-    annotations = _read_annotations(inputs.annotations)
-    choices = _read_choices(inputs.questions)
-    results = _score_results(inputs.results, annotations, choices)
+    annotations = read_annotations(inputs.annotations)
+    questions = None if inputs.questions is None else read_questions(inputs.questions)
+    walk = _Walk(annotations, questions if questions is not None and questions.multiple_choice else None)
+    results = walk.score(inputs.results)
     if len(results.ids) < 2:
         raise DataError(inputs.results, "the risk-coverage curve needs two results at least, and there is one")
     figures: dict[str, Any] = {
-        "vqa_accuracy": round(100 * total(results.accuracies) / len(results.accuracies), 2),
+        "vqa_accuracy": percent_rounded(results.accuracies),
         **risk_coverage(results.confidences, results.accuracies),
     }
     lines, notes = [], []
     if inputs.thresholds is None:
         notes.append("effective reliability (phi) is left out: it needs a results file to choose the thresholds on")
     else:
-        chosen_on = _score_results(inputs.thresholds, annotations, choices)
+        chosen_on = walk.score(inputs.thresholds)
         thresholds = choose_thresholds(chosen_on.confidences, chosen_on.accuracies)
         figures |= effective_reliability(results.confidences, results.accuracies, thresholds)
         lines = ["Chosen thresholds for effective reliability:"]
         lines += [f"Cost: {cost}, Threshold: {threshold}" for cost, threshold in thresholds.items()]
     lines += json.dumps(figures, sort_keys=True, indent=4).splitlines()
     by_id = dict(zip(results.ids, results.accuracies, strict=True))
-    per_question = {qid: by_id[qid] for qid in annotations if qid in by_id}
+    rows = [row for key, row in annotations.by_id.items() if key in by_id]
+    accuracies = [by_id[row["question_id"]] for row in rows]
     return Scores(
         dataset="reliable-vqa",
         accuracy=figures["vqa_accuracy"],
         questions=len(results.ids),
-        per_answer_type=_by_type(annotations, per_question, "answer_type"),
-        per_question_type=_by_type(annotations, per_question, "question_type"),
+        per_answer_type=per_type(accuracies, column(rows, "answer_type"), percent_rounded),
+        per_question_type=per_type(accuracies, column(rows, "question_type"), percent_rounded),
         metrics=figures,
-        per_question=per_question,
+        per_question={row["question_id"]: value for row, value in zip(rows, accuracies, strict=True)},
         official=tuple(lines),
         notes=tuple(notes),
     )
 
 
-def _read_annotations(path: Path) -> dict[QuestionId, dict[str, Any]]:
-    value = read_json(path)
-    if not isinstance(value, dict) or not isinstance(value.get("annotations"), list):
-        raise DataError(path, 'expected an object with the key "annotations", as in VQA v2')
-    rows = [(f"annotations[{index}]", row) for index, row in enumerate(value["annotations"])]
-    annotations: dict[QuestionId, dict[str, Any]] = {}
-    for place, row in records(path, rows, "question_id", "answers"):
-        if not isinstance(row["answers"], list) or not row["answers"]:
-            raise DataError(path, "expected the answers of people, an array", f"{place}.answers")
-        answers = [(f"{place}.answers[{index}]", answer) for index, answer in enumerate(row["answers"])]
-        for answer_place, answer in records(path, answers, "answer"):
-            text_of(path, answer_place, answer, "answer")
-        annotations[id_of(path, place, row, "question_id")] = row
-    return annotations
+class _Walk:
+    """The original's way through results files: it writes normal forms over people's answers as it goes.
+
+    Args:
+        annotations: what people said.
+        questions: the allowed answers, where the task is multiple choice.
+    """
+
+    def __init__(self, annotations: Annotations, questions: Questions | None) -> None:
+        self._annotations, self._questions = annotations, questions
+        self._people = {key: row["answers"] for key, row in annotations.by_id.items()}
+        self._accuracy = Accuracy(_COMPARED)
+
+    def score(self, path: Path) -> _Answered:
+        """Score one results file; of two results for a question the last one counts."""
+        results = read_results(path)
+        if not results.rows:
+            raise DataError(path, "the file holds no results")
+        strange = [key for key in results.rows if key not in self._people]
+        if strange:
+            raise DataError(path, f"{len(strange)} answered are not in {self._annotations.path} ({some(strange)})")
+        if self._questions is not None:
+            check_choices(self._questions, results)
+        confidences = {key: _confidence(path, key, row) for key, row in results.rows.items()}
+        ids = _in_set_order(list(results.rows))
+        try:
+            accuracies = [self._score(key, results.rows[key]["answer"]) for key in ids]
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise explain(self._annotations, results) from error
+        return _Answered(ids, accuracies, [confidences[key] for key in ids])
+
+    def _score(self, key: QuestionId, answer: str) -> float:
+        people = self._people[key]
+        accuracy = self._accuracy(answer, people)
+        self._people[key] = self._accuracy.left_behind(people)
+        return accuracy
 
 
-def _read_choices(path: Path | None) -> dict[QuestionId, Sequence[str]] | None:
-    """The allowed answers by question where the task is multiple choice; None where it is not."""
-    value = read_json(path) if path is not None else None
-    if path is None or not isinstance(value, dict) or value.get("task_type") != "Multiple Choice":
-        return None
-    rows = [(f"questions[{index}]", row) for index, row in enumerate(value.get("questions", ()))]
-    return {
-        row["question_id"]: row["multiple_choices"] for _, row in records(path, rows, "question_id", "multiple_choices")
-    }
-
-
-def _score_results(
-    path: Path,
-    annotations: Mapping[QuestionId, dict[str, Any]],
-    choices: Mapping[QuestionId, Sequence[str]] | None,
-) -> _Answered:
-    """Score one results file; of two results for a question the last one counts. Changes the annotations' answers."""
-    results: dict[QuestionId, tuple[str, float]] = {}
-    rows = read_array(path, '{"question_id", "answer", "confidence"}')
-    for place, row in records(path, rows, "question_id", "answer", "confidence"):
-        qid, answer = id_of(path, place, row, "question_id"), text_of(path, place, row, "answer")
-        if qid not in annotations:
-            raise DataError(path, f"no annotation has the question_id {qid!r}", place)
-        if choices is not None and answer not in choices.get(qid, ()):
-            raise DataError(path, f"{answer!r} is not one of the question's choices", f"{place}.answer")
-        results[qid] = (answer, _confidence(path, place, row["confidence"]))
-    if not results:
-        raise DataError(path, "the file holds no results")
-    ids = _in_set_order(list(results))
-    accuracies = [_accuracy(results[qid][0], annotations[qid]["answers"]) for qid in ids]
-    return _Answered(ids, accuracies, [results[qid][1] for qid in ids])
-
-
-def _confidence(path: Path, place: str, value: object) -> float:
+def _confidence(path: Path, key: QuestionId, row: Mapping[str, Any]) -> float:
+    """The row's confidence; texts that are numbers are taken, as in the original."""
+    value = row.get("confidence")
     try:
         confidence = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise DataError(path, f"expected a number, and this is {kind_of(value)}", f"{place}.confidence") from error
+        what = f"the confidence of question {key!r} must be a number, and is {kind_of(value)}"
+        raise DataError(path, what) from error
     if math.isnan(confidence):
-        raise DataError(path, "the confidence is not a number (NaN) and cannot be ordered", f"{place}.confidence")
+        raise DataError(path, f"the confidence of question {key!r} is not a number (NaN) and cannot be ordered")
     return confidence
 
 
@@ -150,34 +155,3 @@ def _in_set_order(ids: list[QuestionId]) -> list[QuestionId]:
     the original's order changes from run to run; theirs is the file's here.
     """
     return list(set(ids)) if all(isinstance(qid, int) for qid in ids) else ids
-
-
-def _accuracy(answer: str, people: list[dict[str, Any]]) -> float:
-    """The VQA accuracy as the original has it. Changes the answers of `people` in place, as the original does."""
-    for record in people:
-        record["answer"] = strip3(record["answer"])
-    said = strip3(answer)
-    if len({record["answer"] for record in people}) > 1:
-        for record in people:
-            record["answer"] = _normalised(record["answer"])
-        said = _normalised(said)
-    marks = []
-    for left_out in people:
-        matches = sum(record["answer"] == said for record in people if record != left_out)
-        marks.append(min(1.0, matches / _FULL_MARKS))
-    return mean(marks)
-
-
-def _normalised(text: str) -> str:
-    return words3(process_punctuation(text))
-
-
-def _by_type(
-    annotations: Mapping[QuestionId, dict[str, Any]], accuracies: Mapping[QuestionId, float], name: str
-) -> dict[str, float]:
-    """The mean accuracy by the annotations' own types, in percent to two places. The original does not give it."""
-    groups: dict[str, list[float]] = defaultdict(list)
-    for qid, accuracy in accuracies.items():
-        if name in annotations[qid]:
-            groups[annotations[qid][name]].append(accuracy)
-    return {group: round(100 * mean(values), 2) for group, values in groups.items()}

@@ -1,4 +1,4 @@
-"""The punctuation of facebookresearch/reliable_vqa, under Python 3.
+"""The answer normalisation of facebookresearch/reliable_vqa, under Python 3.
 
 For words (numbers, articles, contractions) it does as the VQA code does. For punctuation it has other rules: marks at
 the ends go, a comma between digits goes, and a mark beside a mark or a space, or between two letters, becomes a space.
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from typing import Final
+
+from service.scoring.chains import strip3, words3
 
 _MARKS: Final = r"\\;/\"`\[\](){}<>@=+_\-,?!"
 _AT_START: Final = re.compile(rf"\A[ {_MARKS}]+(?=[a-zA-Z0-9 ])")
@@ -21,7 +23,12 @@ _FULL_STOP: Final = re.compile(r"\.(?!\d)")  # the original's look-behind is a l
 _FULL_STOPS_REMOVED: Final = 32  # re.UNICODE, in the place of a count
 
 
-def process_punctuation(text: str) -> str:
+def chain(text: str) -> str:
+    """The whole chain."""
+    return words3(_punctuation(strip3(text)))
+
+
+def _punctuation(text: str) -> str:
     """The second stage (`processPunctuation`), after white space around the text is gone."""
     out = _AT_START.sub("", text)
     out = _AT_END.sub("", out)

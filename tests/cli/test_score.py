@@ -40,6 +40,7 @@ def test_a_table_for_a_person():
         (["--dataset", "vqav3", *FILES], 2, "'vqav3' is not one of"),
         (["--dataset", "vqav2", "--results", FOLDER / "results.json"], 2, "Missing option '--annotations'"),
         (["--dataset", "advqa", *FILES, "--like", "m4c"], 2, "m4c has no evaluator for advqa"),
+        (["--dataset", "advqa", *FILES, "--pairs", FOLDER / "questions.json"], 2, "--pairs is not for advqa"),
         (["--dataset", "vqav2", *FILES, "--like", "m4c", "--code", "2016"], 2, "--code makes no difference to m4c"),
         (["--dataset", "vqav2", *FILES[:3], FOLDER / "nothing.json"], 1, "nothing.json: it cannot be read"),
         (["--dataset", "vqav2", *FILES[:3], FOLDER / "questions.json"], 1, "not an array of objects but an object"),

@@ -131,8 +131,3 @@ def test_a_label_that_is_neither_is_refused(tmp_path: Path) -> None:
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="empty"):
         scored(tmp_path, [], [])
-
-
-def test_an_unknown_program_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="lmms-eval"):
-        scored(tmp_path, LABELS, [{"answer": "yes"}] * 2, "other")

@@ -67,12 +67,11 @@ def test_without_thresholds_effective_reliability_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("row", "match"),
     [
-        ({"question_id": -1, "answer": "yes", "confidence": 1}, r"\[1\]: no annotation has the question_id -1"),
-        ({"answer": "yes"}, r"\[1\]: the key 'confidence' is missing"),
-        ({"answer": None, "confidence": 1}, r"\[1\].answer: expected a text"),
-        ({"answer": "yes", "confidence": "sure"}, r"\[1\].confidence: expected a number"),
-        ({"answer": "yes", "confidence": None}, r"\[1\].confidence: expected a number, and this is null"),
-        ({"answer": "yes", "confidence": float("nan")}, r"\[1\].confidence: .*NaN"),
+        ({"question_id": -1, "answer": "yes", "confidence": 1}, r"1 answered are not in .*a?nnotations.json \(-1\)"),
+        ({"answer": "yes"}, r"confidence of question 907757 must be a number, and is null"),
+        ({"answer": None, "confidence": 1}, r"answer to question 907757 must be a text, and is null"),
+        ({"answer": "yes", "confidence": "sure"}, r"confidence of question 907757 must be a number, and is a text"),
+        ({"answer": "yes", "confidence": float("nan")}, r"confidence of question 907757 .*NaN"),
         ({"question_id": [1], "answer": "yes", "confidence": 1}, r"\[1\].question_id: expected a whole number"),
     ],
 )
@@ -85,7 +84,7 @@ def test_a_result_that_cannot_be_scored_is_refused(tmp_path: Path, row: dict[str
 
 @pytest.mark.parametrize(
     ("content", "match"),
-    [([], "no results"), ({"a": 1}, "expected a JSON array"), (predictions()[:1], "two results at least")],
+    [([], "no results"), ({"a": 1}, "not an array of objects"), (predictions()[:1], "two results at least")],
 )
 def test_results_that_are_too_few_are_refused(tmp_path: Path, content: Any, match: str) -> None:
     with pytest.raises(DataError, match=match):
@@ -96,19 +95,21 @@ def test_an_answer_outside_the_choices_is_refused(tmp_path: Path) -> None:
     questions = golden("reliable_vqa", "questions.json") | {"task_type": "Multiple Choice"}
     for question in questions["questions"]:
         question["multiple_choices"] = ["no such answer"]
-    with pytest.raises(DataError, match=r"\[0\].answer: .* is not one of the question's choices"):
+    with pytest.raises(DataError, match="is none of its 1 choices"):
         score(inputs(questions=write(tmp_path / "q.json", questions)))
 
 
 @pytest.mark.parametrize(
-    ("annotations", "match"),
+    ("answers", "match"),
     [
-        ([], '"annotations"'),
-        ({"annotations": [{"question_id": 1}]}, r"annotations\[0\]: the key 'answers' is missing"),
-        ({"annotations": [{"question_id": 1, "answers": []}]}, r"annotations\[0\].answers"),
-        ({"annotations": [{"question_id": 1, "answers": [{}]}]}, r"annotations\[0\].answers\[0\]: the key 'answer'"),
+        (None, "question_id 907757: its answers must be a list"),
+        ([], "question_id 907757: its answers must be a list with one at least"),
+        ([{}], r"question_id 907757: answers\[0\] must be an object with a text"),
     ],
 )
-def test_annotations_that_are_none_are_refused(tmp_path: Path, annotations: Any, match: str) -> None:
+def test_annotations_without_answers_are_refused(tmp_path: Path, answers: Any, match: str) -> None:
+    annotations = golden("reliable_vqa", "annotations.json")
+    [row] = [row for row in annotations["annotations"] if row["question_id"] == 907757]
+    row["answers"] = answers
     with pytest.raises(DataError, match=match):
         score(inputs(annotations=write(tmp_path / "a.json", annotations)))

@@ -169,3 +169,30 @@ def test_textvqa_in_its_own_format(score, written):
     data = [row | {"answers": [answer["answer"] for answer in row["answers"]]} for row in rows]
     scores = score("textvqa", annotations=written("textvqa.json", {"data": data}), results=FILES["results"])
     same(scores, read(GOLDEN / "vqa_official_format" / "expected_2021.json"))
+
+
+def test_types_are_rounded_as_the_program_rounds(score, written):
+    """One match of 32 questions, 3.125 %: Python 2.7 gives 3.13, lmms-eval does not round."""
+    records = [{"answer": "yes", "answer_id": n} for n in range(10)]
+    rows = [{"question_id": n, "answer_type": "yes/no", "question_type": "is", "answers": records} for n in range(32)]
+    annotations = written("annotations.json", rows)
+    results = written("results.json", [{"question_id": n, "answer": "no" if n else "yes"} for n in range(32)])
+    official = score("vqav2", annotations=annotations, results=results)
+    assert (official["accuracy"], official["per_answer_type"]["yes/no"]) == (3.13, 3.13)
+    other = score("vqav2", annotations=annotations, results=results, like="lmms-eval")
+    assert (other["accuracy"], other["per_answer_type"]["yes/no"]) == (3.125, 3.125)
+
+
+@pytest.mark.parametrize("key", [None, True, 1.5, [1]])
+def test_ids_that_are_none_are_refused(score, written, key):
+    results = written("results.json", [{"question_id": key, "answer": "no"}, *RESULTS[1:]])
+    with pytest.raises(ValueError, match=r"\[0\].question_id: expected a whole number or a text"):
+        score("vqav2", annotations=FILES["annotations"], results=results)
+
+
+def test_a_broken_annotation_is_named_by_its_question(score, written):
+    rows = read(FILES["annotations"])["annotations"]
+    rows[5]["answers"][3]["answer"] = 7
+    place = rf"question_id {rows[5]['question_id']}: answers\[3\] must be an object with a text"
+    with pytest.raises(ValueError, match=place):
+        score("vqacp", annotations=written("annotations.json", rows), results=FILES["results"])
