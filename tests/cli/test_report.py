@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,11 +83,32 @@ def test_a_bad_folder_is_one_sentence(runs: list[Path], root: Path, spoil, said:
     assert said in done.stderr
 
 
-def test_without_the_extra_it_says_what_to_install(runs: list[Path], root: Path) -> None:
-    code = "import sys; sys.modules['pyarrow'] = None; from service.cli import main; main()"
+@pytest.mark.parametrize(
+    ("library", "arguments"), [("pyarrow", []), ("jinja2", ["--out", "page.html"]), ("sklearn", ["--json"])]
+)
+def test_without_the_extra_it_says_what_to_install(
+    runs: list[Path], root: Path, tmp_path: Path, library: str, arguments: list[str]
+) -> None:
+    code = f"import sys; sys.modules[{library!r}] = None; from service.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", str(runs[0]), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("vqa: ")
+    assert "pip install 'vqa-service[eval]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("page.*"))
+
+
+def test_a_table_needs_no_more_than_reading(runs: list[Path], root: Path) -> None:
+    code = "import sys; sys.modules['jinja2'] = sys.modules['sklearn'] = None; from service.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "report", str(runs[0])], capture_output=True, text=True, cwd=root, timeout=60
     )
-    assert done.returncode == 1
-    assert "pip install 'vqa-service[eval]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout.count("\n")) == (0, 3)
