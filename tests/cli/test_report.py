@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli.main import cli
+from service.errors import DataError
 from tests.support.runs import row, write_run
 
 VQA = [sys.executable, "-c", "from service.cli import main; main()"]
@@ -51,7 +52,7 @@ def test_runs_of_one_name_are_told_apart(runs: list[Path]) -> None:
 def test_json_and_pages(runs: list[Path], tmp_path: Path) -> None:
     result = run(*runs, "--json", "--out", tmp_path / "both.html")
     printed = json.loads(result.output)
-    assert printed == json.loads((tmp_path / "both.json").read_text("utf-8"))
+    assert printed | {"format": "figures of vqa report"} == json.loads((tmp_path / "both.json").read_text("utf-8"))
     assert printed["pairs"][0]["pair"]["difference"]["questions"] == 8
     assert "runs compared" in (tmp_path / "both.html").read_text("utf-8")
     assert run(runs[0], "--out", tmp_path / "one.html").exit_code == 0
@@ -63,6 +64,20 @@ def test_wrong_usage(runs: list[Path], tmp_path: Path) -> None:
     for arguments in ([], [*runs, "--label", "one"], [runs[0], "--out", tmp_path / "page.json"]):
         assert run(*arguments).exit_code == 2
     assert not (tmp_path / "page.json").exists()
+
+
+def test_figures_overwrite_figures_and_nothing_else(runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "questions.json").write_text("{}")
+    for page in (runs[0] / "evaluation.html", runs[0] / "run.html", tmp_path / "questions.html"):
+        before = page.with_suffix(".json").read_bytes()
+        for folders in (runs, runs[:1]):
+            result = run(*folders, "--out", page)
+            assert isinstance(result.exception, DataError)
+            assert f"give {page.name} another name" in str(result.exception)
+        assert page.with_suffix(".json").read_bytes() == before
+        assert not page.exists()
+    for folders in (runs, runs[:1], runs):
+        assert run(*folders, "--out", tmp_path / "page.html").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import base64
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from service.errors import ImageError
 from service.evaluation.reporting.examples import choose, show, thumbnail
@@ -83,3 +85,18 @@ def test_without_its_picture_an_example_says_why(tmp_path: Path) -> None:
     assert shown["gone"].picture is shown["text"].picture is None
     assert shown["there"].picture
     assert shown["there"].missing is None
+
+
+def test_a_relative_path_starts_at_the_run_and_never_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "run", [row("there"), row("here")])
+    path = folder / "predictions.parquet"
+    table = parquet.read_table(path)
+    column = table.column_names.index("image")
+    parquet.write_table(table.set_column(column, "image", pa.array(["there.png", "here.png"])), path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for name, place in (("there.png", folder), ("here.png", tmp_path / "elsewhere")):
+        Image.new("RGB", (8, 8)).save(place / name)
+    there, here = show(read_run(folder).main, {"random": [0, 1]}, folder)
+    assert there.picture
+    assert here.missing == "the picture's file cannot be read: No such file or directory"

@@ -68,24 +68,43 @@ def cut(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def evaluation(change: Callable[[dict], object]) -> Callable[[Path], None]:
+def changed(name: str, change: Callable[[dict], object]) -> Callable[[Path], None]:
     def spoil(folder: Path) -> None:
-        document = json.loads((folder / "evaluation.json").read_text())
+        document = json.loads((folder / name).read_text())
         change(document)
-        (folder / "evaluation.json").write_text(json.dumps(document))
+        (folder / name).write_text(json.dumps(document))
 
     return spoil
+
+
+def evaluation(change: Callable[[dict], object]) -> Callable[[Path], None]:
+    return changed("evaluation.json", change)
+
+
+def blank(part: str, **values: object) -> Callable[[Path], None]:
+    return evaluation(lambda d: d["views"]["blank"][part].update(values))
 
 
 SPOILT = {
     "no run.json": (lambda f: (f / "run.json").unlink(), "run.json: it is not there"),
     "no evaluation.json": (lambda f: (f / "evaluation.json").unlink(), "evaluation.json: it is not there"),
     "no predictions": (lambda f: (f / "predictions.parquet").unlink(), "predictions.parquet: it is not there"),
-    "run.json is a list": (lambda f: (f / "run.json").write_text("[]"), "run.json: it must be a JSON object"),
+    "run.json is a list": (lambda f: (f / "run.json").write_text("[]"), "run.json: it must be an object"),
+    "no fingerprint": (changed("run.json", lambda d: d.update(fingerprint=5)), "run.json: fingerprint: "),
+    "no path": (changed("run.json", lambda d: d["facts"]["files"].update(questions=5)), "facts.files.questions: "),
     "evaluation.json is cut": (lambda f: (f / "evaluation.json").write_text('{"dataset": '), "cut short"),
     "no data set": (evaluation(lambda d: d.pop("dataset")), "evaluation.json: dataset: "),
     "no views": (evaluation(lambda d: d.update(views={})), "evaluation.json: views: "),
     "no scores": (evaluation(lambda d: d["views"]["blank"].pop("scores")), "views.blank.scores: "),
+    "empty scores": (evaluation(lambda d: d["views"]["blank"]["scores"].clear()), "views.blank.scores.accuracy: "),
+    "accuracy is a text": (blank("scores", accuracy="x"), "views.blank.scores.accuracy: "),
+    "accuracy is no number": (blank("scores", accuracy=float("nan")), "views.blank.scores.accuracy: "),
+    "types are a number": (blank("scores", per_answer_type=5), "views.blank.scores.per_answer_type: "),
+    "notes are a number": (blank("scores", notes=5), "views.blank.scores.notes: "),
+    "speed is a number": (evaluation(lambda d: d["views"]["blank"].update(speed=5)), "views.blank.speed: "),
+    "rate is a text": (blank("speed", questions_per_second="x"), "views.blank.speed.questions_per_second: "),
+    "empty counts": (evaluation(lambda d: d["views"]["blank"]["counts"].clear()), "views.blank.counts.asked: "),
+    "of another run": (blank("counts", failed=2), "views.blank.counts.failed: it is 2, but 1 in predictions.parquet"),
     "a view without scores": (evaluation(lambda d: d["views"].pop("blank")), "no scores of the view blank"),
     "cut": (cut, "predictions.parquet: not a whole Parquet file"),
     "empty": (lambda f: (f / "predictions.parquet").write_bytes(b""), "not a whole Parquet file"),

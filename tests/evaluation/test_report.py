@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -117,7 +118,7 @@ class TestFiguresOfARealRun:
         page = tmp_path / "both.html"
         write_comparison(runs, page)
         figures = json.loads((tmp_path / "both.json").read_text("utf-8"))
-        assert figures == json.loads(json.dumps(comparison_figures(runs)))
+        assert figures == {"format": figures["format"], **json.loads(json.dumps(comparison_figures(runs)))}
         pair = figures["pairs"][0]
         assert (pair["label"], pair["view"]) == ("careful", "sighted")
         # Both drew the same pictures, one of them fewer; it withholds answers, and is right no more often.
@@ -268,6 +269,23 @@ def test_the_same_run_gives_the_same_files(drawn: Path) -> None:
     before = [(drawn / name).read_bytes() for name in names]
     report(drawn)
     assert [(drawn / name).read_bytes() for name in names] == before
+
+
+def test_without_room_for_the_page_the_figures_stay_as_well(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [row(1)])
+    report(folder)
+    page, figures = folder / "report.html", folder / "report.json"
+    assert figures.stat().st_size < page.stat().st_size
+    figures.write_text("of the last time")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (page.stat().st_size - 1, hard))
+    try:
+        with pytest.raises(DataError, match=r"report\.html: it cannot be written"):
+            write_report(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_broken_run_leaves_the_old_report(tmp_path: Path) -> None:

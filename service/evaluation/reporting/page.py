@@ -103,27 +103,19 @@ def tallied(answers: Sequence[str]) -> str:
 
 def facts(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What was run as names and texts; what run.json does not say is left out."""
-    about = figures["run"]
-    told, asked_of = _part(about, "facts"), _part(about, "fingerprint")
-    digests = _part(asked_of, "files")
+    told, digests = figures["run"]["facts"], figures["run"]["fingerprint"].get("files", {})
     rows = [
         ("data set", figures["dataset"]),
         ("VQA code", figures["scores"][figures["main_view"]].get("code")),
         *((model["backend"] or "model", _model(model)) for model in figures["models"]),
         ("views", ", ".join(view["view"] for view in figures["views"])),
         ("asked at", told.get("place")),
-        *((f"{name} file", f"{path} ({_digest(digests.get(name))})") for name, path in _part(told, "files").items()),
+        *((f"{name} file", f"{path} ({_digest(digests.get(name))})") for name, path in told.get("files", {}).items()),
         ("vqa version", told.get("version")),
         ("questions", told.get("questions")),
         ("pictures at once", told.get("concurrency")),
     ]
     return [(name, count(value) if isinstance(value, int) else str(value)) for name, value in rows if value is not None]
-
-
-def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An object within an object; empty where there is none."""
-    part = document.get(name)
-    return part if isinstance(part, Mapping) else {}
 
 
 def _model(model: Mapping[str, Any]) -> str:

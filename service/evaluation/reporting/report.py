@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from service.errors import DataError
 from service.evaluation.layout import PAGE
 from service.evaluation.reporting.bootstrap import Bootstrap
 from service.evaluation.reporting.examples import KINDS, choose, show
@@ -15,6 +16,9 @@ from service.evaluation.reporting.figures import paired_figures, run_figures, su
 from service.evaluation.reporting.page import render
 from service.evaluation.reporting.predictions import Run, read_run
 from service.files import write_whole
+
+_FORMAT: Final = "figures of vqa report"
+_BEGIN: Final = f'{{\n "format": "{_FORMAT}",'
 
 
 def write_report(folder: Path) -> None:
@@ -24,7 +28,7 @@ def write_report(folder: Path) -> None:
         DataError: the folder is no run that came to its end, or it cannot be written to.
         MissingExtraError: a library of the extra `eval` is not installed.
     """
-    write_run_report(read_run(folder), folder / PAGE)
+    _write_run(read_run(folder), folder / PAGE)
 
 
 def write_run_report(run: Run, page: Path) -> dict[str, Any]:
@@ -34,9 +38,14 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
         The figures.
 
     Raises:
-        DataError: a file cannot be written.
+        DataError: a file cannot be written, or the figures would overwrite something else.
         MissingExtraError: as `write_report`.
     """
+    _check_free(page)
+    return _write_run(run, page)
+
+
+def _write_run(run: Run, page: Path) -> dict[str, Any]:
     figures: dict[str, Any] = _without_nan(run_figures(run, Bootstrap()))
     found = sureness(run.main)
     score = run.main.numbers("confidence") if found is None else found[1]
@@ -71,9 +80,10 @@ def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
         The figures, as `comparison_figures`.
 
     Raises:
-        DataError: a file cannot be written.
+        DataError: as `write_run_report`.
         MissingExtraError: as `write_report`.
     """
+    _check_free(page)
     figures = comparison_figures(runs)
     _write(page, render("comparison.html", figures=figures), figures)
     return figures
@@ -88,8 +98,23 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _check_free(page: Path) -> None:
+    """Make sure that the figures' file is not there, or holds figures: `questions.json` may be beside a page, too."""
+    path = page.with_suffix(".json")
+    try:
+        with path.open("rb") as file:
+            begun = file.read(len(_BEGIN))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(path, f"it cannot be read: {error.strerror}") from error
+    if begun != _BEGIN.encode():
+        raise DataError(path, f"the figures would overwrite it; give {page.name} another name")
+
+
 def _write(page: Path, html: bytes, figures: Mapping[str, Any]) -> None:
-    text = json.dumps(figures, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    text = json.dumps({"format": _FORMAT, **figures}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # The larger one first: where it finds no room, nothing is changed.
+    write_whole(page, html)
     # A lone half of a surrogate pair, which a file's name may hold, is written as JSON escapes it.
     write_whole(page.with_suffix(".json"), text.encode("utf-8", "backslashreplace"))
-    write_whole(page, html)
