@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import sys
 
@@ -36,14 +37,16 @@ cli.add_command(report_command)
 
 def run() -> None:
     """Run the command line; what went wrong is one clear line."""
+    codecs.register_error("vqa-escape", _escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a letter shows its escape.
-            stream.reconfigure(errors="backslashreplace")
+            # What a stream cannot show is written as JSON escapes it, so that JSON stays JSON.
+            stream.reconfigure(errors="vqa-escape")
     try:
         # In this mode click gives back the code of an `Exit` where it would else end the process.
         code = cli(prog_name="vqa", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         if code:
             sys.exit(code)
     except click.ClickException as error:
@@ -62,7 +65,16 @@ def run() -> None:
         sys.exit(1)
     except OSError as error:
         sys.stdout = io.StringIO()
-        _fail(error.strerror or str(error))
+        reason = error.strerror or str(error)
+        _fail(f"{error.filename}: {reason}" if error.filename else reason)
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Letters that a stream cannot show, as JSON's escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), error.end
 
 
 def _fail(message: str) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from service.answers.accuracy import ACCURACY_CODES
 from service.cli.options import Command
 from service.scoring.datasets import DATASETS, PROGRAMS, evaluator
-from service.scoring.rounding import round_half_away
 from service.scoring.rules import OFFICIAL
 from service.scoring.scores import Inputs, Scores
 
@@ -65,7 +65,9 @@ def score_command(dataset: str, per_question: bool, as_json: bool, **inputs: Any
     if as_json or per_question:
         document = scores.document()
         if per_question:
-            document["evalQA"] = {str(key): round_half_away(100 * v) for key, v in scores.per_question.items()}
+            document["evalQA"] = {
+                str(key): round(scores.percent([value]), 2) for key, value in scores.per_question.items()
+            }
         click.echo(json.dumps(document, ensure_ascii=False))
     else:
         _print(scores)
@@ -103,9 +105,9 @@ def _print(scores: Scores) -> None:
         table.add_row("accuracy", f"{scores.accuracy:.2f} %")
     for title, group in (("answer type", scores.per_answer_type), ("question type", scores.per_question_type)):
         for kind, value in group.items():
-            table.add_row(f"{title}: {kind}", f"{value:.2f} %")
+            table.add_row(Text(f"{title}: {kind}"), f"{value:.2f} %")  # a type's name is no markup
     for name, value in _flat(scores.metrics):
-        table.add_row(name, f"{value:.2f}" if isinstance(value, float) else str(value))
+        table.add_row(Text(name), Text(f"{value:.2f}" if isinstance(value, float) else str(value)))
     Console().print(table)
 
 

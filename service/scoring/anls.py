@@ -150,7 +150,7 @@ def _by_type(
     """ANLS in percent by the types that the questions name, of which one question may have several."""
     pairs: list[tuple[float, str]] = []
     for qid, row in questions.items():
-        kinds = row.get(name) or ()
-        kinds = [kinds] if isinstance(kinds, str) else kinds
+        kinds = row.get(name)
+        kinds = kinds if isinstance(kinds, list) else [kinds]
         pairs += [(scores[qid], kind) for kind in kinds if isinstance(kind, str)]
     return per_type([value for value, _ in pairs], [kind for _, kind in pairs], percent_rounded)

@@ -123,10 +123,10 @@ class _Tally:
         for metric, name in (("validity", "valid"), ("plausibility", "plausible")):
             try:
                 group = self._choices[qid][name]
+                self._lists[metric].append(float(predicted in (_COMMON if question.common else group)))
             except (KeyError, TypeError) as error:
                 path = self._choices_path or self._path
                 raise DataError(path, f"no {name} answers for this question", f"question {qid}") from error
-            self._lists[metric].append(float(predicted in (_COMMON if question.common else group)))
 
     def _add_consistency(self, qid: str) -> None:
         """For a question answered right, the share of right answers among those that it entails."""
@@ -135,6 +135,8 @@ class _Tally:
             if entailed:
                 right = [float(self._predictions[other] == self._records[other]["answer"]) for other in entailed]
                 self._lists["consistency"].append(mean(right))
+        except TypeError as error:
+            raise DataError(self._path, "'entailed' must be an array of question ids", f"question {qid}") from error
         except KeyError as error:
             missing = "says nothing of what it entails" if error.args == ("entailed",) else f"entails {error}"
             self._no_consistency = f"question {qid} {missing}, which the questions file does not hold"

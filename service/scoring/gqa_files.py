@@ -125,7 +125,7 @@ def parse_question(path: Path, qid: str, record: Mapping[str, Any]) -> Question:
             group=group,
             # The official test asks whether a step has the key "scene". No step of GQA has, so it never holds.
             whole_scene=any("scene" in step for step in record["semantic"]),
-            image=record.get("imageId", ""),
+            image=text_of(path, place, record, "imageId") if "imageId" in record else "",
             pointers=None if pointers is None else (*pointers["question"].values(), *pointers["fullAnswer"].values()),
         )
     except KeyError as error:

@@ -9,6 +9,7 @@ kept. Its branch for attention over objects (--objectFeatures) cannot run: it re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from service.errors import DataError
 from service.scoring.gqa_files import Question, read_objects
-from service.scoring.rows import kind_of, read_array, records
+from service.scoring.rows import kind_of, read_array, records, text_of
 
 _NUMBERS_OF_A_REGION: Final = 5  # x0, y0, x1, y1, attention
 
@@ -41,9 +42,10 @@ class Grounding:
         self._maps: dict[str, NDArray[np.float64]] = {}
         size: int | None = None
         for place, row in rows:
-            attention = _map(attentions, place, row["questionId"], row["attention"], size)
+            qid = text_of(attentions, place, row, "questionId")
+            attention = _map(attentions, f"{place} (question {qid})", row["attention"], size)
             size = len(attention)
-            self._maps[row["questionId"]] = attention
+            self._maps[qid] = attention
 
     def score(self, qid: str, question: Question) -> float:
         """The attention that lies on the question's regions.
@@ -71,26 +73,39 @@ class Grounding:
         if question.pointers is None:
             raise DataError(self._scenes_path, "the question has no 'annotations', and so no regions", place)
         for pointer in question.pointers:
-            if pointer not in scene["objects"]:
-                what = f"the scene graph of the picture {question.image!r} has no object {pointer!r}"
-                raise DataError(self._scenes_path, what, place)
-            box = scene["objects"][pointer]
             try:
-                width, height = scene["width"], scene["height"]
-                yield (
-                    float(box["x"]) / width,
-                    float(box["y"]) / height,
-                    float(box["x"] + box["w"]) / width,
-                    float(box["y"] + box["h"]) / height,
-                )
-            except (KeyError, TypeError, ZeroDivisionError) as error:
+                if pointer not in scene["objects"]:
+                    what = f"the scene graph of the picture {question.image!r} has no object {pointer!r}"
+                    raise DataError(self._scenes_path, what, place)
+                region = _box(scene, scene["objects"][pointer])
+            except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
+                if isinstance(error, DataError):
+                    raise
                 what = f"the object {pointer!r} of the picture {question.image!r} has no usable box ({error!r})"
                 raise DataError(self._scenes_path, what, place) from error
+            yield region
 
 
-def _map(path: Path, place: str, qid: object, rows: Any, size: int | None) -> NDArray[np.float64]:
+def _box(scene: Any, box: Any) -> tuple[float, float, float, float]:
+    """The corners (x0, y0, x1, y1) of a box as fractions of its picture.
+
+    Raises:
+        KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError: it has none.
+    """
+    width, height = scene["width"], scene["height"]
+    corners = (
+        float(box["x"]) / width,
+        float(box["y"]) / height,
+        float(box["x"] + box["w"]) / width,
+        float(box["y"] + box["h"]) / height,
+    )
+    if not all(map(math.isfinite, corners)):
+        raise ValueError("not finite")
+    return corners
+
+
+def _map(path: Path, place: str, rows: Any, size: int | None) -> NDArray[np.float64]:
     """One attention map, a square array of numbers, of the size that the first one has."""
-    place = f"{place} (question {qid})"
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
         raise DataError(path, f"expected an attention map, an array of rows, and this is {kind_of(rows)}", place)
     widths = {len(row) for row in rows}
@@ -104,9 +119,16 @@ def _map(path: Path, place: str, qid: object, rows: Any, size: int | None) -> ND
         raise DataError(path, f"the map is not square: {len(rows)} rows of {sorted(widths)} numbers", place)
     if size is not None and len(rows) != size:
         raise DataError(path, f"the map is {len(rows)} x {len(rows)}, and those before are {size} x {size}", place)
-    if not all(isinstance(number, int | float) for row in rows for number in row):
-        raise DataError(path, "the map holds something that is no number", place)
+    if not all(isinstance(number, int | float) and _is_finite(number) for row in rows for number in row):
+        raise DataError(path, "the map holds something that is no finite number", place)
     return np.array(rows, dtype=np.float64)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def _attention_on(attention: NDArray[np.float64], regions: NDArray[np.float64]) -> float:

@@ -140,7 +140,7 @@ def _confidence(path: Path, key: QuestionId, row: Mapping[str, Any]) -> float:
     value = row.get("confidence")
     try:
         confidence = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         what = f"the confidence of question {key!r} must be a number, and is {kind_of(value)}"
         raise DataError(path, what) from error
     if math.isnan(confidence):

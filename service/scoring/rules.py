@@ -154,7 +154,7 @@ def _distinct(records: Sequence[Record]) -> bool:
     """Whether no two records can be equal, by their ids."""
     try:
         return len(set(map(_ANSWER_ID, records))) == len(records)
-    except KeyError:
+    except (KeyError, TypeError):
         return False
 
 

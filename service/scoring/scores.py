@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from service.scoring.rounding import Percent, percent_rounded
+
 QuestionId = int | str
 
 
@@ -56,6 +58,7 @@ class Scores:
         per_answer_type, per_question_type: the same by type, where the data set has types.
         metrics: the data set's own metrics under their official names; JSON values.
         per_question: each question's score, 0 to 1, unrounded, in the order of the annotations.
+        percent: how the program rounds percentages.
         official: what the official program prints, line for line, where it prints something worth keeping.
         notes: what a reader must know about the numbers (a metric left out, and why).
     """
@@ -67,6 +70,7 @@ class Scores:
     per_question_type: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     per_question: Mapping[QuestionId, float] = field(default_factory=dict)
+    percent: Percent = percent_rounded
     official: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

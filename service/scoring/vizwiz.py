@@ -12,7 +12,6 @@ answer: answerable is whatever is not "unanswerable".
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -112,6 +111,7 @@ def _accuracy(annotations: Annotations, results: Results, inputs: Inputs) -> Sco
         per_answer_type=per_type(each, column(annotations.rows, "answer_type"), compared.percent),
         metrics={} if official else {"like": inputs.like, "scores": {"accuracy": mean(each)}},
         per_question={row[_IMAGE]: value for row, value in zip(annotations.rows, each, strict=True)},
+        percent=compared.percent,
     )
 
 
@@ -134,7 +134,7 @@ def _rated(annotations: Annotations, results: Results, labels: Sequence[float]) 
 
 def _probability(path: Path, image: str, row: Mapping[str, Any]) -> float:
     value = row.get("answerable")
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int | float) and -1e300 < value < 1e300:
         return float(value)
     raise DataError(path, f'"answerable" of {image!r} must be a number, and is {_shown(value)}')
 

@@ -27,6 +27,7 @@ from service.scoring.vqa_format import (
     read_annotations,
     read_questions,
     read_results,
+    some,
 )
 
 
@@ -50,6 +51,9 @@ def load(inputs: Inputs) -> Loaded:
     check_same_questions(annotations, results)
     if questions is not None and questions.multiple_choice:
         check_choices(questions, results)
+    elif questions is not None and (missing := [key for key in annotations.by_id if key not in questions.rows]):
+        note = f"{len(missing)} annotated questions are not in {questions.path} ({some(missing)})"
+        annotations = replace(annotations, notes=(*annotations.notes, note))
     if inputs.question_ids is not None:
         annotations = only_these(annotations, inputs.question_ids)
     return Loaded(annotations, results, questions)
@@ -85,7 +89,8 @@ def score_loaded(loaded: Loaded, inputs: Inputs, dataset: str) -> Scores:
         per_question_type=per_type(accuracies, by_question_type, compared.percent),
         metrics={"code": inputs.code} if official else {"like": inputs.like, "scores": {"accuracy": mean(accuracies)}},
         per_question={r["question_id"]: a for r, a in zip(loaded.annotations.rows, accuracies, strict=True)},
-        notes=loaded.results.notes + notes,
+        percent=compared.percent,
+        notes=loaded.annotations.notes + loaded.results.notes + notes,
     )
     names = loaded.annotations.head.get("question_types")
     return replace(scores, metrics={**scores.metrics, "question_types": names}) if isinstance(names, dict) else scores
@@ -118,8 +123,11 @@ def question_accuracies(loaded: Loaded, compared: Comparison) -> list[float]:
 
 
 def types(loaded: Loaded) -> tuple[list[str], list[str], tuple[str, ...]]:
-    """The answer type and the question type of each row; what a file leaves out is worked out by the official rules."""
-    rows = loaded.annotations.rows
+    """The answer type and the question type of each row; what a file leaves out is worked out by the official rules.
+
+    Of a question that is annotated twice, the last annotation gives the types at each visit, as in the official code.
+    """
+    rows = [loaded.annotations.by_id[row["question_id"]] for row in loaded.annotations.rows]
     notes: tuple[str, ...] = ()
     by_answer = column(rows, "answer_type")
     if "" in by_answer:

@@ -85,3 +85,36 @@ def test_the_questions_of_gqa_are_its_annotations():
     ]
     expected = json.loads((folder / "a_expected.json").read_text())["--consistency"]["stdout"]
     assert [result.stdout for result in scored] == [expected, expected]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """Files whose types are markup and letters that few streams can show."""
+    answers = [{"answer": "yes", "answer_id": n} for n in range(10)]
+    rows = [
+        {"question_id": n, "question_type": kind, "answer_type": "\u00e9\U0001f642", "answers": answers}
+        for n, kind in enumerate(["[/x]", "[red]a"])
+    ]
+    (tmp_path / "annotations.json").write_text(json.dumps(rows))
+    (tmp_path / "results.json").write_text(json.dumps([{"question_id": n, "answer": "yes"} for n in range(2)]))
+    return ["--annotations", tmp_path / "annotations.json", "--results", tmp_path / "results.json"]
+
+
+def test_names_are_no_markup(odd):
+    shown = score("--dataset", "vqav2", *odd)
+    assert shown.returncode == 0, shown.stderr
+    assert "question type: [/x]" in shown.stdout
+    assert "question type: [red]a" in shown.stdout
+
+
+def test_json_is_json_where_the_stream_knows_few_letters(odd, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    document = json.loads(score("--dataset", "vqav2", *odd, "--json").stdout)
+    assert document["per_answer_type"] == {"\u00e9\U0001f642": 100.0}
+
+
+def test_without_a_standard_output(odd):
+    command = [VQA, "score", "--dataset", "vqav2", *map(str, odd)]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60)
+    assert closed.returncode == 0
+    assert closed.stderr == ""

@@ -184,7 +184,7 @@ def test_a_question_without_attention_is_refused(tmp_path: Path) -> None:
         ([[0.1] * 7] * 6, "not square"),
         ([[0.1] * 8] * 8, "8 x 8, and those before are 7 x 7"),
         ([0.1] * 49, "array of rows"),
-        ([["x"] * 7] * 7, "no number"),
+        ([["x"] * 7] * 7, "no finite number"),
     ],
 )
 def test_an_odd_attention_map_is_refused(tmp_path: Path, attention: Any, match: str) -> None:

@@ -196,3 +196,21 @@ def test_a_broken_annotation_is_named_by_its_question(score, written):
     place = rf"question_id {rows[5]['question_id']}: answers\[3\] must be an object with a text"
     with pytest.raises(ValueError, match=place):
         score("vqacp", annotations=written("annotations.json", rows), results=FILES["results"])
+
+
+def test_a_question_annotated_twice_has_the_types_of_its_last_annotation(score, written):
+    """As the official code (Python 2.7) gives them: it looks a question up by its id at each visit."""
+    records = [{"answer": "yes", "answer_id": n} for n in range(10)]
+    row = {"question_id": 1, "question_type": "is", "answers": records}
+    annotations = written("annotations.json", [row | {"answer_type": "yes/no"}, row | {"answer_type": "other"}])
+    scores = score(
+        "vqav2", annotations=annotations, results=written("results.json", [{"question_id": 1, "answer": "yes"}])
+    )
+    assert scores["per_answer_type"] == {"other": 100.0}
+    assert scores["questions"] == 2
+
+
+def test_questions_of_another_set_are_told(score, written):
+    files = FILES | {"questions": written("questions.json", {"questions": read(FILES["questions"])["questions"][7:]})}
+    [note] = score("vqav2", **files)["notes"]
+    assert "7 annotated questions are not in" in note
