@@ -109,7 +109,7 @@ def _check_free(page: Path) -> None:
     except OSError as error:
         raise DataError(path, f"it cannot be read: {error.strerror}") from error
     if begun != _BEGIN.encode():
-        raise DataError(path, f"the figures would overwrite it; give {page.name} another name")
+        raise DataError(path, f"it holds no figures, which would overwrite it; give {page.name} another name")
 
 
 def _write(page: Path, html: bytes, figures: Mapping[str, Any]) -> None:
