@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from service.evaluation.reporting.figures import view_figures
+from service.evaluation.reporting.figures import view_summary
+from service.evaluation.reporting.predictions import Run, read_run
 from service.evaluation.reporting.report import comparison_figures, write_comparison, write_run_report
-from service.evaluation.reporting.run_folder import Run, read_run
 
 _HEAD = ("run", "view", "data set", "questions", "accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed")
 _TEXTS = 3  # so many columns stand to the left
+# Ten columns do not fit into the 80 characters that rich gives a pipe: it would break numbers into two lines.
+_WIDE = 10_000
 
 
 @click.command("report", epilog="Example: vqa report runs/vilt-b32 runs/vilt-shapes --out comparison.html")
@@ -39,22 +44,18 @@ def report_command(folders: tuple[Path, ...], out: Path | None, labels: tuple[st
         raise click.UsageError(f"--out is {out}; its name must end in .html, since the figures go to .json beside it")
     names = labels or _names(folders)
     runs = [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
-    figures = _figures(runs, out, whole=as_json)
-    click.echo(json.dumps(figures, ensure_ascii=False) if as_json else "\n".join(_table(figures["runs"])))
+    figures = _figures(runs, out, needed=as_json)
+    if as_json:
+        click.echo(json.dumps(figures, ensure_ascii=False))
+    else:
+        _print(runs)
 
 
-def _figures(runs: Sequence[Run], out: Path | None, *, whole: bool) -> dict[str, Any]:
-    """What is printed; the pages are written on the way. Without a page a table takes only its own figures."""
-    if out is not None:
-        return write_comparison(runs, out) if len(runs) > 1 else {"runs": [write_run_report(runs[0], out)], "pairs": []}
-    if whole:
-        return comparison_figures(runs)
-    return {
-        "runs": [
-            {"label": run.label, "dataset": run.dataset, "views": [view_figures(run, name) for name in run.views]}
-            for run in runs
-        ]
-    }
+def _figures(runs: Sequence[Run], out: Path | None, *, needed: bool) -> dict[str, Any]:
+    """All figures, where a page or JSON needs them; the page is written on the way."""
+    if out is None:
+        return comparison_figures(runs) if needed else {}
+    return write_comparison(runs, out) if len(runs) > 1 else {"runs": [write_run_report(runs[0], out)], "pairs": []}
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -63,25 +64,22 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return [str(folder) if Counter(names)[name] > 1 else name for folder, name in zip(folders, names, strict=True)]
 
 
-def _table(runs: Sequence[dict[str, Any]]) -> list[str]:
-    rows = [_HEAD, *(_row(run, view) for run in runs for view in run["views"])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(_padded(row, widths)).rstrip() for row in rows]
+def _print(runs: Sequence[Run]) -> None:
+    """A row a view."""
+    table = Table(box=None, pad_edge=False)
+    for index, name in enumerate(_HEAD):
+        table.add_column(name, justify="left" if index < _TEXTS else "right", no_wrap=True)
+    for run in runs:
+        for name, view in run.views.items():
+            table.add_row(*map(Text, (run.label, name, run.dataset)), *_numbers(view_summary(view)))
+    Console(width=_WIDE).print(table)
 
 
-def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    cells = enumerate(zip(row, widths, strict=True))
-    return [text.ljust(width) if index < _TEXTS else text.rjust(width) for index, (text, width) in cells]
-
-
-def _row(run: dict[str, Any], figures: dict[str, Any]) -> tuple[str, ...]:
-    shares = (figures["accuracy"]["mean"], figures["mean_confidence"], figures["expected_calibration_error"])
-    counts = (figures["unanswerable"], figures["abstained"], figures["failed"])
-    return (
-        run["label"],
-        figures["view"],
-        run["dataset"],
-        f"{figures['questions']:,}",
-        *("-" if share is None else f"{100 * share:.2f}" for share in shares),
+def _numbers(summary: Mapping[str, Any]) -> list[str]:
+    shares = [summary[name] for name in ("mean_accuracy", "mean_confidence", "expected_calibration_error")]
+    counts = [summary[name] for name in ("unanswerable", "abstained", "failed")]
+    return [
+        f"{summary['questions']:,}",
+        *("-" if share is None else f"{100 * share:.2f} %" for share in shares),
         *(f"{number:,}" for number in counts),
-    )
+    ]

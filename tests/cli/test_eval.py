@@ -123,11 +123,15 @@ class TestWhole:
         assert lines(out / "predictions.jsonl") == 2
         assert not (out / "results-noise.json").exists()
 
-    def test_the_report_is_written(self, done: tuple[Path, dict]) -> None:
-        page = (done[0] / "report.html").read_text()
-        assert "vilt-shapes" in page
-        assert "shuffled" in page
-        assert json.loads((done[0] / "report.json").read_text())
+    def test_the_report_agrees_with_the_outcome(self, done: tuple[Path, dict]) -> None:
+        out, outcome = done
+        figures = json.loads((out / "report.json").read_text())
+        official = {view["view"]: view["official_accuracy"] for view in figures["views"]}
+        assert official == {name: view["scores"]["accuracy"] for name, view in outcome["views"].items()}
+        for view in figures["views"]:
+            assert 100 * view["accuracy"]["mean"] == pytest.approx(view["official_accuracy"], abs=0.006)
+            counts = outcome["views"][view["view"]]["counts"]
+            assert {"asked": view["questions"], **{name: view[name] for name in counts if name != "asked"}} == counts
 
 
 class TestFailures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli.main import cli
+from service.errors import DataError
 from tests.support.runs import row, write_run
 
 VQA = [sys.executable, "-c", "from service.cli import main; main()"]
@@ -31,14 +33,14 @@ def runs(tmp_path: Path) -> list[Path]:
 
 
 def test_the_table(runs: list[Path]) -> None:
-    result = run(*runs, "--label", "old", "--label", "new one")
+    result = run(*runs, "--label", "old :dog:", "--label", "[new] one")
     assert result.exit_code == 0, result.output
-    head, *cells = [line.split() for line in result.output.splitlines()]
-    assert head[:5] == ["run", "view", "data", "set", "questions"]
-    assert head[5:] == ["accuracy", "confidence", "ECE", "unanswerable", "abstained", "failed"]
-    assert cells[0] == ["old", "sighted", "drawn", "9", "43.33", "50.00", "6.67", "0", "0", "0"]
-    assert cells[1] == ["old", "blank", "drawn", "9", "0.00", "-", "-", "1", "7", "1"]
-    assert cells[2] == ["new", "one", "sighted", "drawn", "8", "100.00", "-", "-", "0", "0", "0"]
+    assert [" ".join(line.split()) for line in result.output.splitlines()] == [
+        "run view data set questions accuracy confidence ECE unanswerable abstained failed",
+        "old :dog: sighted jsonl 9 43.33 % 50.00 % 6.67 % 0 0 0",
+        "old :dog: blank jsonl 9 0.00 % - - 1 7 1",
+        "[new] one sighted jsonl 8 100.00 % - - 0 0 0",
+    ]
 
 
 def test_runs_of_one_name_are_told_apart(runs: list[Path]) -> None:
@@ -50,18 +52,32 @@ def test_runs_of_one_name_are_told_apart(runs: list[Path]) -> None:
 def test_json_and_pages(runs: list[Path], tmp_path: Path) -> None:
     result = run(*runs, "--json", "--out", tmp_path / "both.html")
     printed = json.loads(result.output)
-    assert printed == json.loads((tmp_path / "both.json").read_text("utf-8"))
+    assert printed | {"format": "figures of vqa report"} == json.loads((tmp_path / "both.json").read_text("utf-8"))
     assert printed["pairs"][0]["pair"]["difference"]["questions"] == 8
     assert "runs compared" in (tmp_path / "both.html").read_text("utf-8")
     assert run(runs[0], "--out", tmp_path / "one.html").exit_code == 0
     assert "Views side by side" in (tmp_path / "one.html").read_text("utf-8")
-    assert json.loads((tmp_path / "one.json").read_text("utf-8"))["dataset"] == "drawn"
+    assert json.loads((tmp_path / "one.json").read_text("utf-8"))["dataset"] == "jsonl"
 
 
 def test_wrong_usage(runs: list[Path], tmp_path: Path) -> None:
     for arguments in ([], [*runs, "--label", "one"], [runs[0], "--out", tmp_path / "page.json"]):
         assert run(*arguments).exit_code == 2
     assert not (tmp_path / "page.json").exists()
+
+
+def test_figures_overwrite_figures_and_nothing_else(runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "questions.json").write_text("{}")
+    for page in (runs[0] / "evaluation.html", runs[0] / "run.html", tmp_path / "questions.html"):
+        before = page.with_suffix(".json").read_bytes()
+        for folders in (runs, runs[:1]):
+            result = run(*folders, "--out", page)
+            assert isinstance(result.exception, DataError)
+            assert f"give {page.name} another name" in str(result.exception)
+        assert page.with_suffix(".json").read_bytes() == before
+        assert not page.exists()
+    for folders in (runs, runs[:1], runs):
+        assert run(*folders, "--out", tmp_path / "page.html").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -82,11 +98,32 @@ def test_a_bad_folder_is_one_sentence(runs: list[Path], root: Path, spoil, said:
     assert said in done.stderr
 
 
-def test_without_the_extra_it_says_what_to_install(runs: list[Path], root: Path) -> None:
-    code = "import sys; sys.modules['pyarrow'] = None; from service.cli import main; main()"
+@pytest.mark.parametrize(
+    ("library", "arguments"), [("pyarrow", []), ("jinja2", ["--out", "page.html"]), ("sklearn", ["--json"])]
+)
+def test_without_the_extra_it_says_what_to_install(
+    runs: list[Path], root: Path, tmp_path: Path, library: str, arguments: list[str]
+) -> None:
+    code = f"import sys; sys.modules[{library!r}] = None; from service.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", str(runs[0]), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("vqa: ")
+    assert "pip install 'vqa-service[eval]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("page.*"))
+
+
+def test_a_table_needs_no_more_than_reading(runs: list[Path], root: Path) -> None:
+    code = "import sys; sys.modules['jinja2'] = sys.modules['sklearn'] = None; from service.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "report", str(runs[0])], capture_output=True, text=True, cwd=root, timeout=60
     )
-    assert done.returncode == 1
-    assert "pip install 'vqa-service[eval]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout.count("\n")) == (0, 3)

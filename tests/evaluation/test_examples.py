@@ -6,12 +6,14 @@ import base64
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from service.errors import ImageError
 from service.evaluation.reporting.examples import choose, show, thumbnail
-from service.evaluation.reporting.run_folder import View, read_run
+from service.evaluation.reporting.predictions import View, read_run
 from service.images import decode_image
 from tests.support.runs import row, write_run
 
@@ -73,13 +75,28 @@ def test_a_picture_that_is_no_picture_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_its_picture_an_example_says_why(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    view = read_run(write_run(folder, [row("gone"), row("text"), row("there")])).main
-    (folder / "text.png").write_text("no picture at all")
-    Image.new("RGB", (8, 8)).save(folder / "there.png")
-    shown = {item.row["question_id"]: item for item in show(view, {"random": [0, 1, 2]}, folder)}
+    view = read_run(write_run(tmp_path / "run", [row("gone"), row("text"), row("there")])).main
+    gone, text, _ = (Path(view.row(index)["image"]) for index in range(3))
+    gone.unlink()
+    text.write_text("no picture at all")
+    shown = {item.row["question_id"]: item for item in show(view, {"random": [0, 1, 2]}, tmp_path)}
     assert shown["gone"].missing == "the picture's file cannot be read: No such file or directory"
     assert str(shown["text"].missing).startswith("the picture cannot be shown: ")
     assert shown["gone"].picture is shown["text"].picture is None
     assert shown["there"].picture
     assert shown["there"].missing is None
+
+
+def test_a_relative_path_starts_at_the_run_and_never_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "run", [row("there"), row("here")])
+    path = folder / "predictions.parquet"
+    table = parquet.read_table(path)
+    column = table.column_names.index("image")
+    parquet.write_table(table.set_column(column, "image", pa.array(["there.png", "here.png"])), path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for name, place in (("there.png", folder), ("here.png", tmp_path / "elsewhere")):
+        Image.new("RGB", (8, 8)).save(place / name)
+    there, here = show(read_run(folder).main, {"random": [0, 1]}, folder)
+    assert there.picture
+    assert here.missing == "the picture's file cannot be read: No such file or directory"

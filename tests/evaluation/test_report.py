@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,8 +16,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from service.errors import DataError
+from service.evaluation.reporting.predictions import read_run
 from service.evaluation.reporting.report import comparison_figures, write_comparison, write_report
-from service.evaluation.reporting.run_folder import read_run
 from tests.support.runs import drawn_run, row, write_run
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -68,7 +69,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def careful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return drawn_run(tmp_path_factory.mktemp("runs") / "careful", pictures=60, max_risk=0.02)
+    return drawn_run(tmp_path_factory.mktemp("runs") / "careful", pictures=60, least=0.98)
 
 
 class TestFiguresOfARealRun:
@@ -117,7 +118,7 @@ class TestFiguresOfARealRun:
         page = tmp_path / "both.html"
         write_comparison(runs, page)
         figures = json.loads((tmp_path / "both.json").read_text("utf-8"))
-        assert figures == json.loads(json.dumps(comparison_figures(runs)))
+        assert figures == {"format": figures["format"], **json.loads(json.dumps(comparison_figures(runs)))}
         pair = figures["pairs"][0]
         assert (pair["label"], pair["view"]) == ("careful", "sighted")
         # Both drew the same pictures, one of them fewer; it withholds answers, and is right no more often.
@@ -128,7 +129,9 @@ class TestFiguresOfARealRun:
         assert "2 runs compared" in Page(page.read_text("utf-8")).text
 
     def test_runs_with_nothing_in_common(self, drawn: Path, tmp_path: Path) -> None:
-        other = write_run(tmp_path / "other", [row("elsewhere"), row("0-0", question="the same id, another question?")])
+        other = write_run(
+            tmp_path / "other", [row("elsewhere"), row("1000", question="the same id, another question?")]
+        )
         write_comparison([read_run(drawn), read_run(other)], tmp_path / "page.html")
         assert "no question in common" in Page((tmp_path / "page.html").read_text("utf-8")).text
 
@@ -173,22 +176,25 @@ class TestThePage:
             assert (points.max(axis=0) <= [344, 210]).all()
 
     def test_texts_of_others_stay_texts(self, tmp_path: Path) -> None:
-        evil = "<script>alert('x')</script>\"'&amp; \u202eabc\u2067 שלום \ud83c\udf4b‍e\u0301"
+        evil = json.loads('"\\ud83c\\udf4b"') + "<script>alert('x')</script>\"'&amp; \u202eabc\u2067 שלום ‍e\u0301"
         rows = [
             row(evil, 0.0, evil, question=evil, answers=[evil, "a"], confidence=0.9, answer_type=evil, image=evil),
             row("2", 0.0, None, error="<b>code", detail=evil, question_type=evil, model=evil, backend=evil),
         ]
-        rows = [r | {"question": r["question"].encode("utf-16", "surrogatepass").decode("utf-16")} for r in rows]
-        page, figures = report(write_run(tmp_path / "<i>run&", json.loads(json.dumps(rows)), options={"prompt": evil}))
+        page, figures = report(write_run(tmp_path / "<i>run&", rows, prompt=evil))
         tags = {tag for tag, _ in page.elements}
         assert not {"script", "b", "i"} & tags
         assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
         assert page.text.count("<script>alert('x')</script>\"'&amp;") >= 8
         assert "<i>run&" in page.text
-        assert figures["run"]["options"]["prompt"] == json.loads(json.dumps(evil))
+        assert figures["run"]["fingerprint"]["prompt"] == evil
 
     def test_what_there_is_nothing_of_is_said_or_left_out(self, tmp_path: Path) -> None:
-        page, figures = report(write_run(tmp_path / "run", [row(1, 1.0), row(2, 0.3)]))
+        folder = write_run(tmp_path / "run", [row(1, 1.0), row(2, 0.3)])
+        for picture in read_run(folder).main.texts("image"):
+            Path(str(picture)).unlink()
+        page, figures = report(folder)
+        assert page.text.count("the picture's file cannot be read") == 2
         assert figures["calibration"] == []
         assert figures["risk_coverage"] is figures["answerability"] is None
         assert "no answer has a confidence or a probability" in page.text
@@ -196,7 +202,6 @@ class TestThePage:
         assert "Failed" not in page.text
         assert "Answerability" not in page.text
         assert "none can be held back for its risk" in page.text
-        assert "the picture's file cannot be read" in page.text
         assert page.all("svg") == page.all("img") == []
 
     def test_a_probability_alone_is_no_confidence(self, tmp_path: Path) -> None:
@@ -227,6 +232,21 @@ class TestThePage:
         assert figures["views"][0]["accuracy"]["mean"] == 0
         assert "Failed: 4 saturated , 1 internal_error" in page.text
 
+    def test_what_was_run(self, drawn: Path) -> None:
+        page, _ = report(drawn)
+        facts = page.text.split("Data set, models and files ")[1].split(" Accuracy ")[0]
+        run = json.loads((drawn / "run.json").read_text("utf-8"))
+        files, digests = run["facts"]["files"], run["fingerprint"]["files"]
+        model = run["fingerprint"]["models"][0]
+        questions = run["facts"]["questions"]
+        assert facts == (
+            f"data set vqav2 VQA code 2021 {model['backend']} vilt-shapes, revision {model['revision']}, "
+            f"calibration {model['calibration']}: {questions} answers views sighted, blank asked at this process "
+            f"questions file {files['questions']} (SHA-256 {digests['questions'][:12]}…) "
+            f"annotations file {files['annotations']} (SHA-256 {digests['annotations'][:12]}…) "
+            f"vqa version {run['facts']['version']} questions {questions} pictures at once 4"
+        )
+
     def test_the_data_sets_own_metrics_are_shown(self, tmp_path: Path) -> None:
         folder = write_run(tmp_path / "run", [row(1), row(1, view="blank")])
         document = json.loads((folder / "evaluation.json").read_text())
@@ -251,6 +271,23 @@ def test_the_same_run_gives_the_same_files(drawn: Path) -> None:
     assert [(drawn / name).read_bytes() for name in names] == before
 
 
+def test_without_room_for_the_page_the_figures_stay_as_well(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [row(1)])
+    report(folder)
+    page, figures = folder / "report.html", folder / "report.json"
+    assert figures.stat().st_size < page.stat().st_size
+    figures.write_text("of the last time")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (page.stat().st_size - 1, hard))
+    try:
+        with pytest.raises(DataError, match=r"report\.html: it cannot be written"):
+            write_report(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
 def test_a_broken_run_leaves_the_old_report(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [row(1)])
     report(folder)
@@ -259,5 +296,4 @@ def test_a_broken_run_leaves_the_old_report(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a whole Parquet file"):
         write_report(folder)
     assert (folder / "report.html").read_bytes() == before
-    names = ["evaluation.json", "predictions.parquet", "report.html", "report.json", "run.json"]
-    assert sorted(path.name for path in folder.iterdir()) == names
+    assert not list(folder.glob("*.part")) + list(folder.glob(".*"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from service.scoring.reliability import (
@@ -68,11 +67,3 @@ def test_odd_arrays_are_refused(confidences: list[float], accuracies: list[float
 def test_one_question_has_no_area() -> None:
     with pytest.raises(ValueError, match="two questions"):
         risk_coverage([0.5], [1.0])
-
-
-def test_a_million_questions_end_at_the_mean_risk() -> None:
-    rng = np.random.default_rng(0)
-    accuracy = rng.integers(0, 11, 1_000_000) / 10
-    coverage, risk = risk_coverage_curve(rng.random(1_000_000), accuracy)
-    assert coverage[-1] == 1.0
-    assert risk[-1] == pytest.approx(1 - accuracy.mean())

@@ -1,147 +1,158 @@
-"""Run folders as `vqa eval` leaves them, written by hand or from the embedded model."""
+"""Run folders, written by `evaluate` itself: with made-up answers, or with those of the embedded model."""
 
 from __future__ import annotations
 
-import asyncio
-import io
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from PIL import Image
 
-from models.shapes.annotators import annotate
 from models.shapes.examples import Split, draw_split
-from models.shapes.vqav2 import answer_type, question_type
-from service.answers import vqa_accuracy
-from service.errors import VQAError
-from service.gateway import Picture, Question
-from service.gateway.build import build_gateway
+from models.shapes.vqav2 import write
+from service.cli.progress import watcher
+from service.evaluation.layout import BLIND, VIEWS
+from service.evaluation.records import Prediction
+from service.evaluation.running.asker import Asker, Outcome
+from service.evaluation.running.datasets import load
+from service.evaluation.running.evaluate import Plan, evaluate
+from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.local import LocalAsker
+from service.evaluation.running.run_files import RunFiles
+from service.evaluation.running.runner import Pace
+from service.evaluation.running.views import make_views
+from service.scoring.scores import QuestionId
 from service.settings import load_settings
-from service.telemetry.metrics import Metrics
 
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("question_id", "view", "image", "question", "question_type", "answer_type")),
-        ("answers", pa.list_(pa.string())),
-        ("prediction", pa.string()),
-        ("accuracy", pa.float64()),
-        ("confidence", pa.float64()),
-        ("calibrated", pa.bool_()),
-        ("answerable", pa.bool_()),
-        ("answerability", pa.float64()),
-        ("abstained", pa.bool_()),
-        ("candidates", pa.list_(pa.struct([("answer", pa.string()), ("probability", pa.float64())]))),
-        *((name, pa.float64()) for name in ("top_probability", "margin", "entropy", "off_set")),
-        *((name, pa.string()) for name in ("raw_answer", "backend", "model", "revision", "calibration")),
-        ("cached", pa.bool_()),
-        ("warnings", pa.list_(pa.string())),
-        *((name, pa.float64()) for name in ("decode_ms", "queue_ms", "inference_ms", "total_ms")),
-        ("error", pa.string()),
-        ("detail", pa.string()),
-    ]
-)
+ANNOTATORS = 10
+# VQA accuracy when so many of ten people gave the answer.
+AGREEING = {0.0: 0, 0.3: 1, 0.6: 2, 0.9: 3, 1.0: 10}
+
+Row = dict[str, Any]
 
 
-def row(question_id: object, accuracy: float = 1.0, prediction: str | None = "red", **other: Any) -> dict[str, Any]:
-    """A prediction; by default a sighted question about a picture of its own, answered without calibration."""
-    return {
-        "question_id": str(question_id),
-        "view": "sighted",
-        "image": f"{question_id}.png",
-        "question": "what color is it?",
-        "answers": ["red"],
-        "accuracy": accuracy,
-        "prediction": prediction,
-        "calibrated": "confidence" in other,
-        "abstained": False,
-        "cached": False,
-        "warnings": [],
-    } | other
+def row(question_id: object, accuracy: float = 1.0, prediction: str | None = "red", **other: Any) -> Row:
+    """A question with what is answered; by default a sighted one about a picture of its own, answered red.
+
+    Args:
+        question_id: its id.
+        accuracy: what the answer is worth, a key of `AGREEING`; people's answers are made so.
+        prediction: the answer; None where there is none.
+        other: `view`, other fields of a question (`answers` in the place of those made) and of `Prediction`, and
+            `top_probability` of the only candidate.
+    """
+    agreeing = AGREEING[accuracy]
+    people = [prediction or "none"] * agreeing + ["something else"] * (ANNOTATORS - agreeing)
+    asked = {"question_id": str(question_id), "image": f"{question_id}.png", "question": "what color is it?"}
+    return {"view": "sighted", **asked, "answers": people, "prediction": prediction, **other}
 
 
-def write_run(folder: Path, rows: Iterable[dict[str, Any]], **about: Any) -> Path:
-    """Write a run folder; returns it."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_run(folder: Path, rows: Iterable[Row], **options: Any) -> Path:
+    """Run `evaluate` over the rows' questions; each view has to have the same ones.
+
+    Args:
+        folder: of the run; beside it a folder with the questions and their pictures is made.
+        rows: from `row`.
+        options: of the run, for its fingerprint.
+    """
     rows = list(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / "predictions.parquet")
-    (folder / "run.json").write_text(json.dumps({"dataset": "drawn", **about}))
-    views = {name: _scores([r for r in rows if r["view"] == name]) for name in dict.fromkeys(r["view"] for r in rows)}
-    (folder / "evaluation.json").write_text(json.dumps({"dataset": "drawn", "run": about, "views": views}))
+    views = {view: [each for each in rows if each["view"] == view] for view in VIEWS}
+    data = folder.with_name(f"{folder.name}-data")
+    kept = ("question_id", "image", "question", "answers", "answer_type", "question_type")
+    for each in views["sighted"]:
+        picture = data / each["image"]
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (200, 30, 30)).save(picture, "PNG")
+    questions = [{name: each[name] for name in kept if name in each} for each in views["sighted"]]
+    (data / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions))
+    script = Script([{each["question_id"]: _prediction(each) for each in of_view} for of_view in views.values()])
+    return _run(folder, "jsonl", Sources(annotations=data / "questions.jsonl"), script, views, options)
+
+
+def drawn_run(folder: Path, *, pictures: int, seed: int = 5, least: float = 0.0) -> Path:
+    """What the embedded model says to drawn pictures of the test split, and to grey ones in their place.
+
+    Args:
+        folder: of the run; beside it the data set is written.
+        pictures: how many are drawn.
+        seed: which are drawn.
+        least: the confidence below which an answer is held back.
+    """
+    data = folder.with_name(f"{folder.name}-data")
+    write(data, Split.TEST, draw_split(Split.TEST, seed, pictures))
+    sources = Sources(data / "questions.json", data / "annotations.json")
+    asker = Careful(LocalAsker(load_settings(), 4), least)
+    return _run(folder, "vqav2", sources, asker, {"sighted": [1], "blank": [1]}, {"least": least})
+
+
+def _run(
+    folder: Path, name: str, sources: Sources, asker: Asker, views: dict[str, list[Any]], options: dict[str, Any]
+) -> Path:
+    data = load(name, sources)
+    shown = make_views([view for view in BLIND if views.get(view)], [each.image for each in data.examples], 0)
+    plan = Plan(data, shown, RunFiles(folder), Pace(4), options)
+    evaluate(plan, lambda: asker, watcher(quiet=True))
     return folder
 
 
-def _scores(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    accuracy = round(100 * float(np.mean([r["accuracy"] for r in rows])), 2)
-    return {
-        "scores": {"dataset": "drawn", "questions": len(rows), "accuracy": accuracy, "notes": []},
-        "counts": {"questions": len(rows)},
-    }
+def _prediction(row: Row) -> Prediction:
+    """A row's prediction; an answer that is not right with certainty is one of a model's candidates."""
+    known = {field.name for field in fields(Prediction)} - {"answer", "answer_type"}
+    values = {name: value for name, value in row.items() if name in known}
+    if "top_probability" in row:
+        values["candidates"] = ((row["prediction"], row["top_probability"]),)
+    return Prediction(answer=row["prediction"], calibrated="confidence" in row, **values)
 
 
-def drawn_run(folder: Path, *, pictures: int, seed: int = 5, max_risk: float | None = None) -> Path:
-    """What the embedded model says to drawn pictures of the test split, and to grey ones in their place."""
-    images = folder / "images"
-    images.mkdir(parents=True)
-    rows = asyncio.run(_ask(images, pictures, seed, max_risk))
-    return write_run(folder, rows, seed=seed, max_risk=max_risk)
+class Script:
+    """Says what is written for it, view after view."""
+
+    place = "a script"
+
+    def __init__(self, views: Sequence[dict[str, Prediction]]) -> None:
+        self._views = [view for view in views if view]
+        self._asked: Counter[QuestionId] = Counter()
+
+    async def start(self) -> None:
+        """Nothing."""
+
+    async def models(self) -> list[dict[str, Any]]:
+        """Those that answer."""
+        said = {
+            (each.model, each.backend, each.revision, each.calibration)
+            for view in self._views
+            for each in view.values()
+        }
+        return [dict(zip(("id", "backend", "revision", "calibration"), model, strict=True)) for model in said]
+
+    async def ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
+        """The next view's predictions of these questions."""
+        found: list[Outcome] = []
+        for question_id, _ in questions:
+            found.append(self._views[self._asked[question_id]][str(question_id)])
+            self._asked[question_id] += 1
+        return found
+
+    async def close(self) -> None:
+        """Nothing."""
 
 
-async def _ask(images: Path, pictures: int, seed: int, max_risk: float | None) -> list[dict[str, Any]]:
-    gateway = build_gateway(load_settings(), Metrics(), measured=False)
-    await gateway.start()
-    rows = []
-    try:
-        for number, example in enumerate(draw_split(Split.TEST, seed, pictures)):
-            path = images / f"{number}.png"
-            Image.fromarray(example.pixels).save(path)
-            blank = Image.new("RGB", (example.pixels.shape[1], example.pixels.shape[0]), (127, 127, 127))
-            for view, picture in (("sighted", Image.open(path)), ("blank", blank)):
-                buffer = io.BytesIO()
-                picture.save(buffer, "PNG")
-                for k, question in enumerate(example.questions):
-                    answers = list(annotate(question))
-                    best = max(answers, key=answers.count)
-                    shared = {
-                        "view": view,
-                        "image": str(path),
-                        "question": question.text,
-                        "answers": answers,
-                        "question_type": question_type(question.text),
-                        "answer_type": answer_type(best),
-                    }
-                    reply = await _reply(gateway, buffer.getvalue(), question.text, max_risk)
-                    said = reply["prediction"]
-                    accuracy = 0.0 if said is None else vqa_accuracy(said, answers, "2021")
-                    rows.append(row(f"{number}-{k}", accuracy, **(shared | reply)))
-    finally:
-        await gateway.stop()
-    return rows
+class Careful:
+    """Holds back what another asker is not sure of, as a caller's limit of risk does."""
 
+    def __init__(self, asker: Asker, least: float) -> None:
+        self._asker, self._least = asker, least
+        self.place = asker.place
+        self.start, self.models, self.close = asker.start, asker.models, asker.close
 
-async def _reply(gateway: Any, data: bytes, text: str, max_risk: float | None) -> dict[str, Any]:
-    try:
-        reply = await gateway.answer(Picture(lambda: data), Question(text, max_risk=max_risk))
-    except VQAError as error:
-        return {"prediction": None, "error": str(error.code), "detail": error.detail}
-    from service.api.replies import answer_reply
-
-    document = answer_reply(reply, "local").model_dump()
-    timings = {f"{stage}_ms": ms for stage, ms in document["timings_ms"].items()}
-    names = ("confidence", "calibrated", "answerable", "answerability", "abstained", "off_set", "raw_answer", "cached")
-    return {
-        "prediction": document["answer"],
-        **{name: document[name] for name in names},
-        "candidates": document["candidates"],
-        "top_probability": document["candidates"][0]["probability"],
-        "backend": document["backend"],
-        "model": document["model"]["id"],
-        "revision": document["model"]["revision"],
-        "calibration": document["model"]["calibration"],
-        "warnings": [warning["code"] for warning in document["warnings"]],
-        **timings,
-    }
+    async def ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
+        """As the other."""
+        return [
+            replace(outcome, answer=None, abstained=True)
+            if isinstance(outcome, Prediction) and (outcome.confidence or 0.0) < self._least
+            else outcome
+            for outcome in await self._asker.ask(picture, questions)
+        ]

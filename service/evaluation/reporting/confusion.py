@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from service.answers import normalise
@@ -38,10 +39,18 @@ class Confusion:
         return (*self.answers, OTHER, NONE)
 
 
-def best_answer(answers: Sequence[str]) -> str | None:
-    """What most people said, in normal form; of equally many the first one said. None where nobody said anything."""
-    said = Counter(normal for answer in answers if (normal := normalise(answer)))
-    return said.most_common(1)[0][0] if said else None
+def best_answers(questions: Iterable[Sequence[str]]) -> list[str | None]:
+    """What most people said to each question; of equally many the first one said. None where nobody said anything.
+
+    Unlike `service.scoring.vqa.majority`, which answers for one annotation of the official format, this leaves out
+    answers of which nothing is left in normal form, and normalises each of millions of answers only once.
+    """
+    normal = cache(normalise)  # few of the answers to many questions are distinct
+    best = []
+    for answers in questions:
+        said = Counter(form for answer in answers if (form := normal(answer)))
+        best.append(max(said, key=said.__getitem__) if said else None)
+    return best
 
 
 def confusion(right: Sequence[str | None], predictions: Sequence[str | None], frequent: int = FREQUENT) -> Confusion:
@@ -50,12 +59,13 @@ def confusion(right: Sequence[str | None], predictions: Sequence[str | None], fr
     A prediction off the diagonal need not score 0: others than the most frequent answer of people count in part.
 
     Args:
-        right: (n,), the `best_answer` of each question; a question without one is left out.
+        right: (n,), the `best_answers`; a question without one is left out.
         predictions: (n,), what the model said; None where it said nothing.
         frequent: how many answers have a row of their own.
     """
+    normal = cache(normalise)
     pairs = [
-        (best, None if said is None else normalise(said))
+        (best, None if said is None else normal(said))
         for best, said in zip(right, predictions, strict=True)
         if best is not None
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from service.errors import ImageError
-from service.evaluation.reporting.run_folder import View
+from service.evaluation.reporting.predictions import View
 from service.images import decode_image
 
 SEED: Final = 20_150_503
@@ -90,22 +90,18 @@ def show(view: View, chosen: dict[str, list[int]], folder: Path) -> Iterator[Sho
     Args:
         view: the predictions.
         chosen: from `choose`.
-        folder: where a picture's relative path starts if it is not at the working directory.
+        folder: of the run, where a relative path of a picture starts.
     """
     for kind, rows in chosen.items():
         for index in rows:
             row = view.row(index)
             try:
-                url, width, height = thumbnail(_find(Path(row["image"]), folder))
+                url, width, height = thumbnail(folder / row["image"])
                 yield Shown(kind, row, url, None, width, height)
             except OSError as error:
                 yield Shown(kind, row, None, f"the picture's file cannot be read: {error.strerror}")
             except ImageError as error:
                 yield Shown(kind, row, None, f"the picture cannot be shown: {error.detail}")
-
-
-def _find(image: Path, folder: Path) -> Path:
-    return image if image.is_absolute() or image.exists() else folder / image
 
 
 def thumbnail(path: Path, longest: int = LONGEST_SIDE) -> tuple[str, int, int]:

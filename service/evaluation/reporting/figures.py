@@ -1,12 +1,12 @@
 """All figures of a run as one JSON document; the page shows these and computes none.
 
-Shares and accuracies are 0 to 1, times are milliseconds; what does not exist is null. Only `scores` is as the data
-set's own evaluator gives it, in percent.
+Shares and accuracies are 0 to 1, times are milliseconds; what does not exist is None or NaN, both null in JSON.
+Only `scores` is as the data set's own evaluator gives it, in percent.
 """
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from service.answers import is_unanswerable
 from service.errors import needs
-from service.evaluation.reporting.bootstrap import Interval, mean_interval, mean_intervals, paired_difference
+from service.evaluation.reporting.bootstrap import LEVEL, Bootstrap, Interval
 from service.evaluation.reporting.calibration_figures import (
     ReliabilityBins,
     brier_score,
     equal_mass_bins,
     equal_width_bins,
 )
-from service.evaluation.reporting.confusion import best_answer, confusion
+from service.evaluation.reporting.confusion import best_answers, confusion
+from service.evaluation.reporting.predictions import Run, View
 from service.evaluation.reporting.risk_coverage import risk_coverage_figures
-from service.evaluation.reporting.run_folder import Run, View
 
 Floats = NDArray[np.float64]
 Document = dict[str, Any]
@@ -34,57 +34,62 @@ STAGES: Final = ("decode", "queue", "inference", "total")
 NO_TYPE: Final = "(none)"
 
 
-def run_figures(run: Run) -> Document:
+def run_figures(run: Run, bootstrap: Bootstrap) -> Document:
     """The figures of a run."""
     view = run.main
-    right = [best_answer(answers) for answers in view.answers]
-    return without_nan(
-        {
-            "label": run.label,
-            "dataset": run.dataset,
-            "run": dict(run.about),
-            "models": _models(view),
-            "main_view": run.main_name,
-            "views": [view_figures(run, name) for name in run.views],
-            "by_answer_type": _by_type(run, "answer_type"),
-            "by_question_type": _by_type(run, "question_type"),
-            "scores": {name: dict(run.documents[name]["scores"]) for name in run.views},
-            "calibration": [entry for name in ("confidence", "top_probability") if (entry := _calibration(view, name))],
-            "risk_coverage": _risk_coverage(view),
-            "answerability": _answerability(view, right),
-            "confusion": _confusion(view, right),
-            "timings": _timings(view) | {"speed": run.documents[run.main_name].get("speed")},
-        }
-    )
+    right = best_answers(view.answers)
+    return {
+        "label": run.label,
+        "dataset": run.dataset,
+        "run": dict(run.about),
+        "models": _models(view),
+        "main_view": run.main_name,
+        "views": [view_figures(run, name, bootstrap) for name in run.views],
+        "bootstrap": {"level": LEVEL, "resamples": bootstrap.draws(_pictures(view)).resamples},
+        "by_answer_type": _by_type(run, "answer_type", bootstrap),
+        "by_question_type": _by_type(run, "question_type", bootstrap),
+        "scores": {name: dict(run.documents[name]["scores"]) for name in run.views},
+        "calibration": [entry for name in ("confidence", "top_probability") if (entry := _calibration(view, name))],
+        "risk_coverage": _risk_coverage(view),
+        "answerability": _answerability(view, right),
+        "confusion": _confusion(view, right),
+        "timings": _timings(view) | {"speed": run.documents[run.main_name].get("speed")},
+    }
 
 
-def view_figures(run: Run, name: str) -> Document:
-    """One line about a view: how much, how right, how sure."""
+def view_figures(run: Run, name: str, bootstrap: Bootstrap) -> Document:
+    """One line about a view, with its intervals and what sets it apart from the main view."""
     view = run.views[name]
+    return {
+        "view": name,
+        **view_summary(view),
+        "pictures": _pictures(view),
+        "accuracy": asdict(bootstrap.mean(view.accuracy, view.pictures)),
+        "official_accuracy": run.documents[name]["scores"].get("accuracy"),
+        "difference": None if name == run.main_name else paired_figures(run.main, view, bootstrap),
+        "failed_by_code": dict(Counter(code for code in view.texts("error") if code is not None).most_common()),
+    }
+
+
+def view_summary(view: View) -> Document:
+    """What can be said of a view at once: how much, how right, how sure."""
     confidence = view.numbers("confidence")
     sure = view.answered & np.isfinite(confidence)
     bins = equal_width_bins(confidence[sure], view.accuracy[sure])
-    return without_nan(
-        {
-            "view": name,
-            "questions": len(view),
-            "pictures": int(np.unique(view.pictures).size),
-            "accuracy": asdict(mean_interval(view.accuracy, view.pictures)),
-            "official_accuracy": run.documents[name]["scores"].get("accuracy"),
-            "difference": None if name == run.main_name else paired_figures(run.main, view),
-            "mean_confidence": float(confidence[sure].mean()) if sure.any() else None,
-            "expected_calibration_error": bins.expected_calibration_error,
-            "brier_score": brier_score(confidence[sure], view.accuracy[sure]),
-            "answered": int(view.answered.sum()),
-            "unanswerable": int(view.unanswerable.sum()),
-            "abstained": int(view.abstained.sum()),
-            "failed": int(view.failed.sum()),
-            "failed_by_code": _counted([code for code in view.texts("error") if code is not None]),
-        }
-    )
+    return {
+        "questions": len(view),
+        "mean_accuracy": float(view.accuracy.mean()),
+        "mean_confidence": float(confidence[sure].mean()) if sure.any() else None,
+        "expected_calibration_error": bins.expected_calibration_error if sure.any() else None,
+        "brier_score": brier_score(confidence[sure], view.accuracy[sure]) if sure.any() else None,
+        "answered": int(view.answered.sum()),
+        "unanswerable": int(view.unanswerable.sum()),
+        "abstained": int(view.abstained.sum()),
+        "failed": int(view.failed.sum()),
+    }
 
 
-def paired_figures(first: View, second: View) -> Document | None:
+def paired_figures(first: View, second: View, bootstrap: Bootstrap) -> Document | None:
     """The paired bootstrap over the questions that both have; None where they share none.
 
     Id and text must be the same: other data sets count from 1 as well.
@@ -94,43 +99,26 @@ def paired_figures(first: View, second: View) -> Document | None:
     if not common:
         return None
     left, right = np.array(common).T
-    return without_nan(asdict(paired_difference(first.accuracy[left], second.accuracy[right], first.pictures[left])))
+    return asdict(bootstrap.difference(first.accuracy[left], second.accuracy[right], first.pictures[left]))
+
+
+def _pictures(view: View) -> int:
+    return int(np.unique(view.pictures).size)
 
 
 def _questions(view: View) -> list[tuple[str | None, str | None]]:
     return list(zip(view.texts("question_id"), view.texts("question"), strict=True))
 
 
-def without_nan(document: Document) -> Document:
-    """The same with null in the place of what is not a number."""
-    return {key: _without_nan(value) for key, value in document.items()}
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return without_nan(value)
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _models(view: View) -> list[Document]:
     """Every model that answered, with how many questions it answered."""
     names = ("backend", "model", "revision", "calibration")
     rows = zip(*(view.texts(name) for name in names), strict=True)
-    counted = _counted([row for row in rows if any(row)])
-    return [dict(zip(names, row, strict=True)) | {"questions": count} for row, count in counted.items()]
+    counted = Counter(row for row in rows if any(row)).most_common()
+    return [dict(zip(names, row, strict=True)) | {"questions": count} for row, count in counted]
 
 
-def _counted(items: Sequence[Any]) -> dict[Any, int]:
-    """How often each is there, most often first."""
-    counts: dict[Any, int] = {}
-    for item in items:
-        counts[item] = counts.get(item, 0) + 1
-    return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
-
-
-def _by_type(run: Run, column: str) -> list[Document]:
+def _by_type(run: Run, column: str, bootstrap: Bootstrap) -> list[Document]:
     """Accuracy by type in each view, the most frequent type first; empty where the data set has no types."""
     intervals: dict[str, dict[str, Interval]] = {}
     for name, view in run.views.items():
@@ -139,7 +127,7 @@ def _by_type(run: Run, column: str) -> list[Document]:
             continue
         numbers = np.where(numbers < 0, len(types), numbers)
         for kind, interval in zip(
-            [*types, NO_TYPE], mean_intervals(view.accuracy, view.pictures, numbers, len(types) + 1), strict=True
+            [*types, NO_TYPE], bootstrap.means(view.accuracy, view.pictures, numbers, len(types) + 1), strict=True
         ):
             if interval.questions:
                 intervals.setdefault(kind, {})[name] = interval

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NOTHING: Final = "–"
 _STEP: Final = " / "
+_DIGITS: Final = 12
 _SHOWN_ELSEWHERE: Final = frozenset(
     {"dataset", "questions", "accuracy", "per_answer_type", "per_question_type", "notes"}
 )
@@ -100,13 +101,34 @@ def tallied(answers: Sequence[str]) -> str:
     return ", ".join(f"\u2068{answer}\u2069" + (f" ({times})" if len(answers) > 1 else "") for answer, times in said)
 
 
-def facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was run as names and texts, one a leaf of the object.
+def facts(figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was run as names and texts; what run.json does not say is left out."""
+    told, digests = figures["run"]["facts"], figures["run"]["fingerprint"].get("files", {})
+    rows = [
+        ("data set", figures["dataset"]),
+        ("VQA code", figures["scores"][figures["main_view"]].get("code")),
+        *((model["backend"] or "model", _model(model)) for model in figures["models"]),
+        ("views", ", ".join(view["view"] for view in figures["views"])),
+        ("asked at", told.get("place")),
+        *((f"{name} file", f"{path} ({_digest(digests.get(name))})") for name, path in told.get("files", {}).items()),
+        ("vqa version", told.get("version")),
+        ("questions", told.get("questions")),
+        ("pictures at once", told.get("concurrency")),
+    ]
+    return [(name, count(value) if isinstance(value, int) else str(value)) for name, value in rows if value is not None]
 
-    What says nothing is left out, as are data set and models, which have rows of their own.
-    """
-    told = ((name, value) for name, value in _leaves(about) if value is not None and value != [])
-    return [(name, plain(value)) for name, value in told if name.split(_STEP)[-1] not in ("dataset", "models")]
+
+def _model(model: Mapping[str, Any]) -> str:
+    parts = [
+        model["model"] or NOTHING,
+        *(f"{name} {model[name]}" for name in ("revision", "calibration") if model[name]),
+    ]
+    return f"{', '.join(parts)}: {count(model['questions'])} answers"
+
+
+def _digest(digest: object) -> str:
+    """The first digits of a file's SHA-256; of a folder's files, how many there are."""
+    return f"{len(digest)} files" if isinstance(digest, Mapping) else f"SHA-256 {str(digest)[:_DIGITS]}…"
 
 
 def metrics(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:

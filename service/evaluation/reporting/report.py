@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from service.errors import DataError
+from service.evaluation.layout import PAGE
+from service.evaluation.reporting.bootstrap import Bootstrap
 from service.evaluation.reporting.examples import KINDS, choose, show
 from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
 from service.evaluation.reporting.page import render
-from service.evaluation.reporting.run_folder import Run, read_run
+from service.evaluation.reporting.predictions import Run, read_run
 from service.files import write_whole
 
-PAGE: Final = "report.html"
-FIGURES: Final = "report.json"
+_FORMAT: Final = "figures of vqa report"
+_BEGIN: Final = f'{{\n "format": "{_FORMAT}",'
 
 
 def write_report(folder: Path) -> None:
@@ -24,7 +28,7 @@ def write_report(folder: Path) -> None:
         DataError: the folder is no run that came to its end, or it cannot be written to.
         MissingExtraError: a library of the extra `eval` is not installed.
     """
-    write_run_report(read_run(folder), folder / PAGE)
+    _write_run(read_run(folder), folder / PAGE)
 
 
 def write_run_report(run: Run, page: Path) -> dict[str, Any]:
@@ -34,10 +38,15 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
         The figures.
 
     Raises:
-        DataError: a file cannot be written.
+        DataError: a file cannot be written, or the figures would overwrite something else.
         MissingExtraError: as `write_report`.
     """
-    figures = run_figures(run)
+    _check_free(page)
+    return _write_run(run, page)
+
+
+def _write_run(run: Run, page: Path) -> dict[str, Any]:
+    figures: dict[str, Any] = _without_nan(run_figures(run, Bootstrap()))
     found = sureness(run.main)
     score = run.main.numbers("confidence") if found is None else found[1]
     examples = list(show(run.main, choose(run.main, score), run.folder))
@@ -48,13 +57,20 @@ def write_run_report(run: Run, page: Path) -> dict[str, Any]:
 def comparison_figures(runs: Sequence[Run]) -> dict[str, Any]:
     """The figures of several runs, and the paired bootstrap of the first against each other, view by view."""
     first, *others = runs
+    bootstrap = Bootstrap()
     pairs = [
-        {"label": other.label, "view": name, "pair": paired_figures(first.views[name], other.views[name])}
-        for other in others
+        {
+            "run": number,
+            "label": other.label,
+            "view": name,
+            "pair": paired_figures(first.views[name], other.views[name], bootstrap),
+        }
+        for number, other in enumerate(others, 1)
         for name in first.views
         if name in other.views
     ]
-    return {"runs": [run_figures(run) for run in runs], "pairs": pairs}
+    figures: dict[str, Any] = _without_nan({"runs": [run_figures(run, bootstrap) for run in runs], "pairs": pairs})
+    return figures
 
 
 def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
@@ -64,16 +80,41 @@ def write_comparison(runs: Sequence[Run], page: Path) -> dict[str, Any]:
         The figures, as `comparison_figures`.
 
     Raises:
-        DataError: a file cannot be written.
+        DataError: as `write_run_report`.
         MissingExtraError: as `write_report`.
     """
+    _check_free(page)
     figures = comparison_figures(runs)
     _write(page, render("comparison.html", figures=figures), figures)
     return figures
 
 
-def _write(page: Path, html: bytes, figures: dict[str, Any]) -> None:
-    text = json.dumps(figures, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+def _without_nan(value: Any) -> Any:
+    """The same with None in the place of what is not a number: JSON has none, and a page shows both alike."""
+    if isinstance(value, Mapping):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _check_free(page: Path) -> None:
+    """Make sure that the figures' file is not there, or holds figures: `questions.json` may be beside a page, too."""
+    path = page.with_suffix(".json")
+    try:
+        with path.open("rb") as file:
+            begun = file.read(len(_BEGIN))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(path, f"it cannot be read: {error.strerror}") from error
+    if begun != _BEGIN.encode():
+        raise DataError(path, f"it holds no figures, which would overwrite it; give {page.name} another name")
+
+
+def _write(page: Path, html: bytes, figures: Mapping[str, Any]) -> None:
+    text = json.dumps({"format": _FORMAT, **figures}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    # The larger one first: where it finds no room, nothing is changed.
+    write_whole(page, html)
     # A lone half of a surrogate pair, which a file's name may hold, is written as JSON escapes it.
     write_whole(page.with_suffix(".json"), text.encode("utf-8", "backslashreplace"))
-    write_whole(page, html)

@@ -7,21 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.errors import DataError, needs
-from service.files import read_json
+from service.evaluation.layout import EVALUATION_FILE, PREDICTIONS_FILE, RUN_FILE, VIEWS
+from service.evaluation.reporting.documents import EvaluationDocument, RunDocument, read_document
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-RUN_FILE: Final = "run.json"
-EVALUATION_FILE: Final = "evaluation.json"
-PREDICTIONS_FILE: Final = "predictions.parquet"
-VIEWS: Final = ("sighted", "blank", "shuffled", "noise")
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -139,7 +135,7 @@ class Run:
     Attributes:
         label: what tables call it.
         about: run.json, what was run.
-        documents: for each view what evaluation.json says: `scores` and `counts`.
+        documents: for each view what evaluation.json says: its `scores`, and what else is known of it.
         views: the predictions, in the order of `VIEWS`.
     """
 
@@ -177,30 +173,23 @@ def read_run(folder: Path, label: str | None = None) -> Run:
     for name in (RUN_FILE, EVALUATION_FILE, PREDICTIONS_FILE):
         if not (folder / name).exists():
             raise DataError(folder / name, "it is not there; name a folder in which `vqa eval` came to its end")
-    about = read_json(folder / RUN_FILE)
-    if not isinstance(about, dict):
-        raise DataError(folder / RUN_FILE, "it must be a JSON object")
-    dataset, documents = _evaluation(folder / EVALUATION_FILE)
+    about = read_document(folder / RUN_FILE, RunDocument)
+    evaluation = read_document(folder / EVALUATION_FILE, EvaluationDocument)
     views = _predictions(folder / PREDICTIONS_FILE)
-    for name in views:
-        if name not in documents:
-            raise DataError(folder / EVALUATION_FILE, f"it has no scores of the view {name}", f"views.{name}")
-    return Run(folder, label or folder.resolve().name, dataset, about, documents, views)
-
-
-def _evaluation(path: Path) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The data set's name and what each view scored."""
-    document = read_json(path)
-    if not isinstance(document, dict) or not isinstance(document.get("dataset"), str):
-        raise DataError(path, "it must be a JSON object with the name of the data set", "dataset")
-    views = document.get("views")
-    if not isinstance(views, dict) or not views:
-        raise DataError(path, "it must be an object with one member a view", "views")
     for name, view in views.items():
-        for part in ("scores", "counts"):
-            if not isinstance(view, dict) or not isinstance(view.get(part), dict):
-                raise DataError(path, "it must be an object", f"views.{name}.{part}")
-    return document["dataset"], views
+        _check_counts(folder / EVALUATION_FILE, evaluation["views"], name, view)
+    return Run(folder, label or folder.resolve().name, evaluation["dataset"], about, evaluation["views"], views)
+
+
+def _check_counts(path: Path, documents: Mapping[str, Any], name: str, view: View) -> None:
+    """Make sure that a view's scores are of these predictions: a run that is stopped may leave those of two runs."""
+    if name not in documents:
+        raise DataError(path, f"it has no scores of the view {name}", f"views.{name}")
+    there = {"asked": len(view), "abstained": int(view.abstained.sum()), "failed": int(view.failed.sum())}
+    for what, number in there.items():
+        if (told := documents[name]["counts"][what]) != number:
+            message = f"it is {told}, but {number} in {PREDICTIONS_FILE}; run the same `vqa eval` again"
+            raise DataError(path, message, f"views.{name}.counts.{what}")
 
 
 def _predictions(path: Path) -> dict[str, View]:
