@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from service.errors import DataError
 from service.evaluation.records import Example, Prediction
+from service.scoring.rows import kind_of
 from service.scoring.scores import QuestionId
 
 Pairs = Iterable[tuple[Example, Prediction]]
@@ -110,9 +111,7 @@ class PlainFormat:
         found = sum(p.answer is None and accuracy > 0 for p, accuracy in self.official(per_question, pairs))
         if not found:
             return []
-        return [
-            f"{found:,} questions without an answer are right in these numbers: the empty text is among the answers"
-        ]
+        return [f"questions without an answer that these numbers take for right, as the empty text is: {found:,}"]
 
 
 def json_bytes(value: Any) -> bytes:
@@ -165,14 +164,27 @@ def text_at(path: Path, place: str, row: Any, name: str) -> str:
     return str(row[name])
 
 
+def type_at(path: Path, place: str, row: Mapping[str, Any], name: str) -> str | None:
+    """The type under a key; None where there is none.
+
+    Raises:
+        DataError: it is there and no text.
+    """
+    value = row.get(name)
+    if value is not None and not isinstance(value, str):
+        raise DataError(path, f"it must be a text, and is {kind_of(value)}", f"{place}.{name}")
+    return value
+
+
 def check_distinct(path: Path, ids: Iterable[tuple[str, QuestionId]]) -> None:
-    """Refuse a question id that is there twice.
+    """Refuse a question id that is there twice; the number 7 and the text "7" are the same in a table.
 
     Raises:
         DataError: with both places.
     """
-    seen: dict[QuestionId, str] = {}
+    seen: dict[str, str] = {}
     for place, question_id in ids:
-        if question_id in seen:
-            raise DataError(path, f"question {question_id!r} is there twice, also at {seen[question_id]}", place)
-        seen[question_id] = place
+        if str(question_id) in seen:
+            what = f"question {question_id!r} is there twice, also at {seen[str(question_id)]}"
+            raise DataError(path, what, place)
+        seen[str(question_id)] = place

@@ -10,11 +10,13 @@ from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    check_distinct,
     extra_texts,
     json_bytes,
     json_lines,
     picture_name,
     said,
+    type_at,
 )
 from service.files import write_whole
 from service.scoring.jsonl import read_rows
@@ -30,18 +32,22 @@ class JsonlFormat(PlainFormat):
         path = sources.only_file()
         folder = sources.images or path.parent
         template = sources.image_name or "{image}"
-        return [
-            Example(
-                question_id,
-                folder / picture_name(path, f"question {question_id!r}", template, row),
-                row["question"],
-                tuple(row["answers"]),
-                row.get("answer_type"),
-                row.get("question_type"),
-                extra_texts(row, *_KNOWN),
+        examples = []
+        for question_id, row in read_rows(path).items():
+            place = f"question {question_id!r}"
+            examples.append(
+                Example(
+                    question_id,
+                    folder / picture_name(path, place, template, row),
+                    row["question"],
+                    tuple(row["answers"]),
+                    type_at(path, place, row, "answer_type"),
+                    type_at(path, place, row, "question_type"),
+                    extra_texts(row, *_KNOWN),
+                )
             )
-            for question_id, row in read_rows(path).items()
-        ]
+        check_distinct(path, ((f"question {e.question_id!r}", e.question_id) for e in examples))
+        return examples
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"question_id", "answer"}]."""

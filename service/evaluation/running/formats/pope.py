@@ -19,7 +19,7 @@ from service.evaluation.running.formats.base import (
     text_at,
 )
 from service.files import read_rows, write_whole
-from service.scoring.rows import records
+from service.scoring.rows import id_of, records
 from service.scoring.scores import QuestionId
 
 _KNOWN: Final = ("question_id", "image", "text")
@@ -54,9 +54,7 @@ class PopeFormat(PlainFormat):
         unanswered = sum(prediction.answer is None for _, prediction in pairs)
         if not unanswered:
             return []
-        return [
-            f"{unanswered:,} questions without an answer are each a yes in these numbers, as in the official program"
-        ]
+        return [f"questions without an answer, each of which is a yes in these numbers, as officially: {unanswered:,}"]
 
     def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
         """As `Format.select`."""
@@ -69,4 +67,7 @@ class PopeFormat(PlainFormat):
 
 def _rows(path: Path) -> list[tuple[str, QuestionId, dict[str, Any]]]:
     rows = records(path, read_rows(path), "image", "text", "label")
-    return [(place, row.get("question_id", number), row) for number, (place, row) in enumerate(rows, 1)]
+    return [
+        (place, id_of(path, place, row, "question_id") if "question_id" in row else number, row)
+        for number, (place, row) in enumerate(rows, 1)
+    ]

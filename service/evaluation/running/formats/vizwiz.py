@@ -16,6 +16,7 @@ from service.evaluation.running.formats.base import (
     picture_name,
     said,
     text_at,
+    type_at,
 )
 from service.files import write_whole
 from service.scoring.vqa_format import read_image_rows
@@ -40,7 +41,7 @@ class VizWizFormat(PlainFormat):
                 raise DataError(path, "it must be a list of objects with an answer", f"{place}.answers") from error
             name = picture_name(path, place, sources.image_name or "{image}", row)
             question = text_at(path, place, row, "question")
-            kind = row.get("answer_type")
+            kind = type_at(path, place, row, "answer_type")
             examples.append(Example(image, folder / name, question, answers, kind, extra=extra_texts(row, *_KNOWN)))
         return examples
 

@@ -18,8 +18,10 @@ from service.evaluation.running.formats.base import (
     picture_name,
     said,
     text_at,
+    type_at,
 )
 from service.files import write_whole
+from service.scoring.rows import id_of
 from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions
 
@@ -36,7 +38,10 @@ class VqaFormat(PlainFormat):
         if questions.multiple_choice:
             raise DataError(questions.path, "multiple-choice questions are not asked; give the open-ended ones")
         for path, ids in ((questions.path, questions.ids), (annotations.path, _ids(annotations))):
-            check_distinct(path, ((f"[{index}]", question_id) for index, question_id in enumerate(ids)))
+            places = [(f"[{index}]", question_id) for index, question_id in enumerate(ids)]
+            for place, question_id in places:
+                id_of(path, place, {"question_id": question_id}, "question_id")
+            check_distinct(path, places)
         missing = [row["question_id"] for row in annotations.rows if row["question_id"] not in questions.rows]
         if missing:
             what = f"{len(missing)} annotated questions are not in {questions.path} (question {missing[0]!r})"
@@ -56,8 +61,8 @@ class VqaFormat(PlainFormat):
                     folder / name,
                     text,
                     _answers(annotations.path, where, row),
-                    row.get("answer_type"),
-                    row.get("question_type"),
+                    type_at(annotations.path, where, row, "answer_type"),
+                    type_at(annotations.path, where, row, "question_type"),
                     extra_texts(asked, *_KNOWN),
                 )
             )
