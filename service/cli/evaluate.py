@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable
@@ -18,17 +17,17 @@ from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
 from service.cli.progress import watcher
 from service.errors import DataError
+from service.evaluation.complete import check_libraries, complete
 from service.evaluation.layout import BLIND
-from service.evaluation.reporting.report import write_report
-from service.evaluation.running.asker import Asker, RunError
-from service.evaluation.running.datasets import FORMATS, DataSet, check_pictures, load, select
-from service.evaluation.running.evaluate import KEPT, Plan, Stopped, evaluate
-from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.asker import Asker, InterruptedRunError, RunError
+from service.evaluation.running.datasets import FORMATS, check_pictures, load, select
+from service.evaluation.running.evaluate import Plan, Stopped
+from service.evaluation.running.fingerprint import Choices
+from service.evaluation.running.formats.base import NoFileError, Sources
 from service.evaluation.running.local import LocalAsker
 from service.evaluation.running.remote import ServerAsker
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace
-from service.evaluation.running.table import check_arrow
 from service.evaluation.running.views import make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
@@ -83,8 +82,13 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     """
     logging.disable(logging.CRITICAL) if quiet else configure_logging("error", "text")
     try:
-        plan, make_asker = _prepare(name, out, flags, say=_unsaid if quiet else _say)
-        outcome = evaluate(plan, make_asker, watcher(quiet=quiet))
+        say = _unsaid if quiet else _say
+        plan, make_asker = _prepare(name, out, flags, say)
+        outcome = complete(plan, make_asker, watcher(quiet=quiet), say)
+    except NoFileError as error:
+        raise click.UsageError(str(error)) from error
+    except InterruptedRunError as error:
+        raise click.ClickException(f"{error}. {_kept(out)}") from error
     except RunError as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -92,13 +96,12 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     if isinstance(outcome, Stopped):
         if not quiet:
             done = f"stopped with {outcome.answered:,} of {outcome.questions:,} questions answered"
-            click.echo(f"{done}. {KEPT.format(folder=out)}", err=True)
+            click.echo(f"{done}. {_kept(out)}", err=True)
         raise click.exceptions.Exit(128 + outcome.signal)
     if as_json:
         click.echo(json.dumps(outcome, ensure_ascii=False))
     else:
         _print(outcome)
-    write_report(out)
     counts = [view["counts"] for view in outcome["views"].values()]
     if all(each["failed"] == each["asked"] for each in counts):
         raise click.exceptions.Exit(1)
@@ -108,7 +111,7 @@ def _prepare(
     name: str, out: Path, flags: dict[str, Any], say: Callable[[str], None]
 ) -> tuple[Plan, Callable[[], Asker]]:
     """Everything that can be checked before any work."""
-    check_arrow()
+    check_libraries()
     server = flags["server"]
     local = {setting: flags[setting] for setting in _LOCAL}
     if server and (given := [setting for setting, value in local.items() if value is not None]):
@@ -136,16 +139,10 @@ def _prepare(
         def make_asker() -> Asker:
             return LocalAsker(settings, concurrency)
 
-    fingerprint = {
-        "policy": policy,
-        "model": flags["model"] if server else None,
-        "only": list(flags["only"]),
-        "limit": flags["limit"],
-        "seed": flags["seed"],
-        "pictures": _pictures(data),
-    }
+    model = flags["model"] if server else None
+    choices = Choices(policy, model, flags["only"], flags["limit"], flags["seed"])
     pace = Pace(concurrency, flags["patience"])
-    plan = Plan(data, views, RunFiles(out), pace, fingerprint, flags["code"], flags["fresh"])
+    plan = Plan(data.settled(), views, RunFiles(out), pace, choices, flags["code"], flags["fresh"])
     return plan, make_asker
 
 
@@ -155,6 +152,10 @@ def _say(text: str) -> None:
 
 def _unsaid(_: str) -> None:
     """Nothing: the run is quiet."""
+
+
+def _kept(folder: Path) -> str:
+    return f"What was answered is kept in {folder}; the same command again goes on from there."
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -174,13 +175,6 @@ def _key(path: Path | None) -> str | None:
     if not key or len(key.split()) > 1:
         raise DataError(path, "it must hold one key and nothing else")
     return key
-
-
-def _pictures(data: DataSet) -> str:
-    """A digest of the pictures' names and sizes, which finds most exchanges without reading them all."""
-    paths = dict.fromkeys(example.image for example in data.examples)
-    listing = "".join(f"{path.name}\0{path.stat().st_size}\n" for path in paths)
-    return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _print(document: dict[str, Any]) -> None:

@@ -101,6 +101,18 @@ class TestWhole:
         assert re.search(r"accuracy +\d+\.\d\d %", again.stdout)
         assert "mean confidence" in again.stdout
 
+    def test_a_further_view_is_asked_alone(self, shapes: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert run(*of_shapes(shapes, out)).returncode == 0
+        before = (out / "predictions.jsonl").read_bytes(), (out / "results.json").read_bytes()
+        further = run(*of_shapes(shapes, out), "--blind", "blank", "--json")
+        assert further.returncode == 0, further.stderr
+        views = json.loads(further.stdout)["views"]
+        assert [view["speed"]["questions"] for view in views.values()] == [0, SHAPES * QUESTIONS_EACH]
+        assert ((out / "predictions.jsonl").read_bytes(), (out / "results.json").read_bytes()) == before
+        assert views["blank"]["scores"]["accuracy"] < views["sighted"]["scores"]["accuracy"]
+        assert "blank" in (out / "report.html").read_text()
+
     def test_another_run_is_refused_and_what_differs_is_named(
         self, shapes: Path, done: tuple[Path, dict], tmp_path: Path
     ) -> None:
@@ -214,11 +226,38 @@ class TestFailures:
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "run" / "predictions.jsonl").exists()
 
+    @pytest.mark.parametrize(
+        ("dataset", "option", "missing"),
+        [("vqav2", "--questions", "--annotations"), ("vqav2", None, "--annotations"), ("pope", None, "--annotations")],
+    )
+    def test_a_file_that_is_not_given_is_wrong_usage(
+        self, shapes: Path, tmp_path: Path, dataset: str, option: str | None, missing: str
+    ) -> None:
+        given = [option, str(shapes / "questions.json")] if option else []
+        done = run("--dataset", dataset, *given, "--out", str(tmp_path / "run"))
+        assert done.returncode == 2
+        assert f"give it with {missing}" in done.stderr or f"give them with {missing}" in done.stderr
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(("module", "library"), [("jinja2", "jinja2"), ("sklearn", "scikit-learn")])
+    def test_a_library_that_is_missing_is_named_before_any_work(
+        self, shapes: Path, tmp_path: Path, module: str, library: str
+    ) -> None:
+        absent = tmp_path / "absent"
+        absent.mkdir()
+        (absent / f"{module}.py").write_text(f"raise ModuleNotFoundError('No module named {module}', name='{module}')")
+        path = os.pathsep.join(filter(None, (str(absent), os.environ.get("PYTHONPATH"))))
+        done = run(*of_shapes(shapes, tmp_path / "run"), PYTHONPATH=path)
+        assert done.returncode == 1
+        assert f"{library} is not installed; install it with: pip install 'vqa-service[eval]'" in done.stderr
+        assert not (tmp_path / "run").exists()
+
 
 class TestShown:
     def test_away_from_a_terminal_lines_are_plain_and_few(self, long: Path, tmp_path: Path) -> None:
         done = run(*of_lines(long, tmp_path))
-        assert done.stderr.count("\n") <= 1
+        assert done.stderr.endswith("writing the report\n")
+        assert done.stderr.count("\n") <= 2
         assert not {"\r", "\x1b"} & set(done.stderr + done.stdout)
         assert run(*of_lines(long, tmp_path), "--quiet").stderr == ""
 

@@ -12,8 +12,8 @@ from service.errors import DataError
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.datasets import DataSet, check_pictures, load, select
-from service.evaluation.running.formats.base import Sources
-from service.evaluation.running.run_files import digest
+from service.evaluation.running.fingerprint import digest
+from service.evaluation.running.formats.base import NoFileError, Sources
 from service.files import write_whole
 from service.scoring.datasets import evaluator
 from service.scoring.scores import Inputs
@@ -129,9 +129,9 @@ class TestVqa:
             vqa(tmp_path, [question(1)], [annotation(1) | {name: 3}], image_name="x")
 
     def test_files_that_are_not_given_are_named(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="--annotations"):
+        with pytest.raises(NoFileError, match="--annotations"):
             load("vqav2", Sources(questions=written(tmp_path / "q.json", [question(1)])))
-        with pytest.raises(DataError, match="--questions"):
+        with pytest.raises(NoFileError, match="--questions"):
             load("vqav2", Sources(annotations=written(tmp_path / "a.json", [annotation(1)])))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,16 +91,13 @@ class RunFiles:
         finally:
             os.close(descriptor)
 
-    def claim(self, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], *, fresh: bool) -> bool:
+    def claim(self, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], *, fresh: bool) -> None:
         """Make the folder this run's, or find that it is so already.
 
         Args:
             fingerprint: all that the answers depend on; JSON values.
             facts: what else is worth knowing of the run; kept from its first start.
             fresh: throw away what an earlier run has left.
-
-        Returns:
-            Whether an earlier start of the same run is resumed.
 
         Raises:
             RunError: another run's answers lie here; the message names what differs.
@@ -120,7 +116,7 @@ class RunFiles:
                     f"{self.path} holds answers of another run: {'; '.join(differences)}. "
                     "Take another --out, or --fresh to start anew."
                 )
-            return bool(journals)
+            return
         elif journals:
             raise RunError(
                 f"{self.path} holds {journals[0].name} and no run.json that says whose answers those are. "
@@ -128,7 +124,6 @@ class RunFiles:
             )
         document = {"fingerprint": fingerprint, "facts": facts}
         write_whole(self.run, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
-        return False
 
     def _clear(self) -> None:
         """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are."""
@@ -141,25 +136,6 @@ class RunFiles:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(path, f"it cannot be removed: {error.strerror}") from error
-
-
-def digest(path: Path) -> str | dict[str, str]:
-    """The SHA-256 of a file, hexadecimal, or of each file in a folder (GQA comes in chunks).
-
-    Raises:
-        DataError: it cannot be read.
-    """
-    try:
-        if path.is_dir():
-            return {part.name: _digest(part) for part in sorted(path.iterdir()) if part.is_file()}
-        return _digest(path)
-    except OSError as error:
-        raise DataError(path, f"it cannot be read: {error.strerror}") from error
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -59,16 +59,6 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Scored], Any]], ...] = (
 )
 
 
-def check_arrow() -> None:
-    """Make sure that tables can be written, before anything is asked.
-
-    Raises:
-        MissingExtraError: pyarrow is not installed.
-    """
-    with needs("pyarrow"):
-        import pyarrow  # noqa: F401
-
-
 def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbers: bool) -> None:
     """Write the table, whole or not at all.
 
@@ -79,9 +69,11 @@ def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbe
 
     Raises:
         DataError: it cannot be written, or a value does not fit its column.
+        MissingExtraError: pyarrow is not installed.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
+    with needs("pyarrow"):
+        import pyarrow as pa
+        from pyarrow import parquet
 
     types = {
         "string": pa.string(),

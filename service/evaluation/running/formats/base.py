@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,10 @@ from service.scoring.rows import kind_of
 from service.scoring.scores import QuestionId
 
 Pairs = Iterable[tuple[Example, Prediction]]
+
+
+class NoFileError(Exception):
+    """A file of a data set is not given, or one too many; the message names the option."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,12 @@ class Sources:
         """The file of a format that has one.
 
         Raises:
-            DataError: none is given, or two are.
+            NoFileError: none is given, or two are.
         """
         files = set(self.files.values())
         if len(files) != 1:
-            what = "one file holds this data set; give it with --annotations"
-            raise DataError(", ".join(map(str, sorted(files))) or "no file", what)
+            which = "instead of two" if files else "and none is given"
+            raise NoFileError(f"one file holds this data set, {which}; give it with --annotations")
         return files.pop()
 
     def folder(self, file: Path) -> Path:
@@ -54,19 +58,32 @@ class Sources:
         beside = file.parent / "images"
         return self.images or (beside if beside.is_dir() else file.parent)
 
-    def at(self, file: Path) -> Sources:
-        """The same with another only file."""
-        return replace(self, questions=None, annotations=file)
+    def within(self, folder: Path, names: Iterable[str]) -> Sources:
+        """The same with other files, by their names in a folder."""
+        files = {Path(name).stem: folder / name for name in names}
+        return replace(self, questions=files.get("questions"), annotations=files.get("annotations"))
 
 
 class Format(Protocol):
     """How a data set is read and its results are written."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """Its questions, in the order of the annotations.
+    def read(self, sources: Sources) -> Any:
+        """What its files hold; large files are read this once.
 
         Raises:
-            DataError: a file is missing or broken, or a question is there twice.
+            DataError: a file is missing or broken.
+            NoFileError: one is not given.
+        """
+
+    def examples(self, sources: Sources, content: Any) -> list[Example]:
+        """Its questions, in the order of the annotations.
+
+        Args:
+            sources: where it lies.
+            content: what `read` gave.
+
+        Raises:
+            DataError: a question cannot be asked, or is there twice.
         """
 
     def results(self, pairs: Pairs) -> bytes:
@@ -75,8 +92,8 @@ class Format(Protocol):
     def answerability(self, pairs: Pairs) -> bytes | None:
         """The results of the answerability task; None where the data set has no such task."""
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """Write the part of the files that is about these examples into a folder, and say where it lies."""
+    def part(self, content: Any, examples: Sequence[Example]) -> dict[str, bytes]:
+        """The files of these examples alone, by name; a name begins as the field of `Sources` that it is for."""
 
     def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
         """The accuracy of each question, 0 to 1, from what the evaluator says of single questions.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from service.evaluation.records import Example
 from service.evaluation.running.formats.base import (
@@ -18,8 +18,10 @@ from service.evaluation.running.formats.base import (
     said,
     type_at,
 )
-from service.files import write_whole
 from service.scoring.jsonl import read_rows
+from service.scoring.scores import QuestionId
+
+Rows = Mapping[QuestionId, dict[str, Any]]
 
 _KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_type")
 
@@ -27,13 +29,17 @@ _KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_ty
 class JsonlFormat(PlainFormat):
     """Pictures are named from the file's folder, or from the folder that is given."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> Rows:
+        """As `Format.read`."""
+        return read_rows(sources.only_file())
+
+    def examples(self, sources: Sources, content: Rows) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
         folder = sources.images or path.parent
         template = sources.image_name or "{image}"
         examples = []
-        for question_id, row in read_rows(path).items():
+        for question_id, row in content.items():
             place = f"question {question_id!r}"
             examples.append(
                 Example(
@@ -53,9 +59,6 @@ class JsonlFormat(PlainFormat):
         """[{"question_id", "answer"}]."""
         return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`; each row gets its `question_id`, which by default is a line's number."""
-        rows = read_rows(sources.only_file())
-        file = folder / "annotations.jsonl"
-        write_whole(file, json_lines(rows[example.question_id] for example in examples))
-        return sources.at(file)
+    def part(self, content: Rows, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`; each row gets its `question_id`, which by default is a line's number."""
+        return {"annotations.jsonl": json_lines(content[example.question_id] for example in examples)}

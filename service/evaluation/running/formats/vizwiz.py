@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
 from service.errors import DataError
@@ -18,8 +18,7 @@ from service.evaluation.running.formats.base import (
     text_at,
     type_at,
 )
-from service.files import write_whole
-from service.scoring.vqa_format import read_image_rows
+from service.scoring.vqa_format import Annotations, read_image_rows
 
 _KNOWN: Final = ("image", "question", "answer_type")
 
@@ -27,12 +26,16 @@ _KNOWN: Final = ("image", "question", "answer_type")
 class VizWizFormat(PlainFormat):
     """A question is known by its picture's name."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> Annotations:
+        """As `Format.read`."""
+        return read_image_rows(sources.only_file())
+
+    def examples(self, sources: Sources, content: Annotations) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
         folder = sources.folder(path)
         examples = []
-        for index, row in enumerate(read_image_rows(path).rows):
+        for index, row in enumerate(content.rows):
             place = f"[{index}]"
             image = text_at(path, place, row, "image")
             try:
@@ -62,9 +65,6 @@ class VizWizFormat(PlainFormat):
             rows.append({"image": example.question_id, "answerable": answerable})
         return json_bytes(rows)
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`."""
-        rows = read_image_rows(sources.only_file()).by_id
-        file = folder / "annotations.json"
-        write_whole(file, json_bytes([rows[example.question_id] for example in examples]))
-        return sources.at(file)
+    def part(self, content: Annotations, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`."""
+        return {"annotations.json": json_bytes([content.by_id[example.question_id] for example in examples])}
