@@ -19,7 +19,7 @@ from service.evaluation.running.formats.jsonl import JsonlFormat
 from service.evaluation.running.formats.pope import PopeFormat
 from service.evaluation.running.formats.vizwiz import VizWizFormat
 from service.evaluation.running.formats.vqa import VqaFormat
-from service.files import write_whole
+from service.files import uncollected, write_whole
 from service.scoring.datasets import evaluator
 from service.scoring.scores import Inputs, Scores
 
@@ -123,7 +123,9 @@ def load(name: str, sources: Sources) -> DataSet:
     """
     form = FORMATS[name]()
     content = form.read(sources)
-    return DataSet(name, form, sources, form.examples(sources, content), content=content)
+    with uncollected():
+        examples = form.examples(sources, content)
+    return DataSet(name, form, sources, examples, content=content)
 
 
 def select(data: DataSet, only: Sequence[tuple[str, str]], limit: int | None) -> DataSet:
