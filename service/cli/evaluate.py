@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from service.answers import ACCURACY_CODES
 from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
+from service.cli.parameters import Filled, Place, Seconds, Template
 from service.cli.progress import watcher
 from service.errors import DataError
 from service.evaluation.complete import check_libraries, complete
@@ -32,7 +34,7 @@ from service.evaluation.running.views import make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
 
-_FILE = click.Path(path_type=Path, exists=True)
+_FILE = Place(path_type=Path, exists=True)
 _SERVER_REQUESTS = 4
 # Settings of a model that is loaded here.
 _LOCAL = ("models_dir", "device", "threads")
@@ -47,13 +49,15 @@ _LOCAL = ("models_dir", "device", "threads")
 @click.option("--questions", type=_FILE, help="The questions, where the format keeps them apart.")
 @click.option("--annotations", type=_FILE, help="The right answers, or the one file of the data set.")
 @click.option("--images", type=_FILE, help="Folder of the pictures [default: images beside the file, or its folder].")
-@click.option("--image-name", metavar="TEMPLATE", help="A picture's name, as COCO_val2014_{image_id:012d}.jpg.")
+@click.option(
+    "--image-name", type=Template(), metavar="TEMPLATE", help="A picture's name, as COCO_val2014_{image_id:012d}.jpg."
+)
 @click.option("--skip-missing", is_flag=True, help="Leave out questions whose picture is not there.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the run; resumed if begun.")
+@click.option("--out", type=Place(path_type=Path), required=True, help="Folder of the run; resumed if begun.")
 @click.option("--fresh", is_flag=True, help="Throw away what an earlier run left in the folder.")
-@click.option("--server", metavar="URL", help="Ask this server instead of loading the model here.")
+@click.option("--server", type=Filled(), metavar="URL", help="Ask this server instead of loading the model here.")
 @click.option("--api-key-file", type=_FILE, help="File that holds the key for the server.")
-@click.option("--model", "--classifier", "model", metavar="NAME", help="The model that answers.")
+@click.option("--model", "--classifier", "model", type=Filled(), metavar="NAME", help="The model that answers.")
 @click.option("--blind", type=click.Choice(BLIND), multiple=True, help="Ask again without seeing; may be repeated.")
 @click.option(
     "--only", metavar="KEY=VALUE", multiple=True, help="Only questions of which this is true; may be repeated."
@@ -62,7 +66,7 @@ _LOCAL = ("models_dir", "device", "threads")
 @click.option("--concurrency", type=click.IntRange(1, 256), metavar="N", help="Pictures under way at once.")
 @click.option(
     "--patience",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     default=60,
     show_default=True,
     metavar="SECONDS",
@@ -88,7 +92,7 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     except NoFileError as error:
         raise click.UsageError(str(error)) from error
     except InterruptedRunError as error:
-        raise click.ClickException(f"{error}. {_kept(out)}") from error
+        raise click.ClickException(f"{str(error).rstrip('.')}. {_kept(out)}") from error
     except RunError as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -118,6 +122,9 @@ def _prepare(
         raise click.UsageError(f"--{given[0].replace('_', '-')} is of a model that is loaded here; leave out --server")
     if flags["api_key_file"] and not server:
         raise click.UsageError("--api-key-file is for a server; give --server, too")
+    for option in ("questions", "annotations", "images", "api_key_file"):
+        if flags[option] is not None and flags[option].resolve().is_relative_to(out.resolve()):
+            raise click.UsageError(f"--{option.replace('_', '-')} lies within --out, whose files are overwritten")
     concurrency = flags["concurrency"] or (_SERVER_REQUESTS if server else 2 * available_cpus())
     sources = Sources(flags["questions"], flags["annotations"], flags["images"], flags["image_name"])
     data = select(load(name, sources), [_pair(text) for text in flags["only"]], flags["limit"])
@@ -184,18 +191,23 @@ def _print(document: dict[str, Any]) -> None:
     table.add_column(document["dataset"], overflow="fold")
     for view in views:
         table.add_column(view, justify="right")
+
+    def add(row: str, cells: Iterable[str]) -> None:
+        # Plain texts: a type or a code may look like markup.
+        table.add_row(Text(row), *map(Text, cells))
+
     scores = [view["scores"] for view in views.values()]
     counts = [view["counts"] for view in views.values()]
-    table.add_row("accuracy", *(_percent(each["accuracy"]) for each in scores))
+    add("accuracy", (_percent(each["accuracy"]) for each in scores))
     kinds = "per_answer_type" if scores[0]["per_answer_type"] else "per_question_type"
     for kind in scores[0][kinds]:
-        table.add_row(f"  {kind}", *(_percent(each[kinds].get(kind)) for each in scores))
+        add(f"  {kind}", (_percent(each[kinds].get(kind)) for each in scores))
     for row in ("asked", "unanswerable", "abstained", "failed"):
-        table.add_row("questions" if row == "asked" else row, *(f"{each[row]:,}" for each in counts))
+        add("questions" if row == "asked" else row, (f"{each[row]:,}" for each in counts))
     for code in dict.fromkeys(code for each in counts for code in each["failed_by_code"]):
-        table.add_row(f"  {code}", *(f"{each['failed_by_code'].get(code, 0):,}" for each in counts))
+        add(f"  {code}", (f"{each['failed_by_code'].get(code, 0):,}" for each in counts))
     sure = [view["mean_confidence"] for view in views.values()]
-    table.add_row("mean confidence", *("-" if mean is None else f"{mean:.4f}" for mean in sure))
+    add("mean confidence", ("-" if mean is None else f"{mean:.4f}" for mean in sure))
     Console().print(table)
 
 

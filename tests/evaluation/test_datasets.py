@@ -190,6 +190,14 @@ class TestJsonl:
         with pytest.raises(DataError, match=r"line 2.* line 1"):
             load("jsonl", Sources(annotations=path))
 
+    def test_pictures_lie_beside_the_file_or_in_images(self, tmp_path: Path) -> None:
+        (tmp_path / "images").mkdir()
+        (tmp_path / "a.png").write_bytes(b"x")
+        (tmp_path / "images" / "b.png").write_bytes(b"x")
+        rows = [{"image": name, "question": "q?", "answers": ["x"]} for name in ("a.png", "b.png")]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+        assert check_pictures(load("jsonl", Sources(annotations=path)), skip_missing=False)[1] == 0
+
     @pytest.mark.parametrize(("name", "value"), [("answer_type", 3), ("question_type", True), ("question_type", ["x"])])
     def test_types_are_texts_or_nothing(self, tmp_path: Path, name: str, value: object) -> None:
         row = {"image": "a.png", "question": "q?", "answers": ["x"], name: value}
@@ -222,6 +230,13 @@ def test_missing_pictures_are_counted_and_named(tmp_path: Path) -> None:
     (tmp_path / "2.png").unlink()
     with pytest.raises(RunError, match="3 of 3"):
         check_pictures(data, skip_missing=True)
+
+
+def test_a_name_that_no_file_can_have_is_a_missing_picture(tmp_path: Path) -> None:
+    row = {"image": "a" * 5000, "question": "q?", "answers": ["x"]}
+    data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", row)))
+    with pytest.raises(RunError, match="1 of 1 pictures are missing"):
+        check_pictures(data, skip_missing=False)
 
 
 class TestOthers:

@@ -165,7 +165,7 @@ def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
     Raises:
         RunError: pictures are missing; the message says how many and names the first.
     """
-    there = {path: path.is_file() for path in dict.fromkeys(example.image for example in data.examples)}
+    there = {path: _is_file(path) for path in dict.fromkeys(example.image for example in data.examples)}
     missing = [path for path, found in there.items() if not found]
     if not missing:
         return data, 0
@@ -175,6 +175,13 @@ def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
     if not skip_missing or not left:
         raise RunError(f"{what}. See --images and --image-name, or leave their questions out with --skip-missing.")
     return replace(data, examples=left, whole=False), len(data.examples) - len(left)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # a name that no file can have
 
 
 def _value(example: Example, key: str) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import service
+from service.evaluation.layout import VIEWS
 from service.evaluation.records import Prediction
 from service.evaluation.running.asker import Asker, InterruptedRunError, RunError
 from service.evaluation.running.datasets import DataSet
@@ -99,12 +100,19 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
         try:
             signal = asyncio.run(run())
         except RunError as error:
-            if journals:
+            if any(example.question_id in journal for journal in journals.values() for example in plan.data.examples):
                 raise InterruptedRunError(str(error)) from error
             raise
         if signal is not None:
             answered = sum(e.question_id in journal for journal in journals.values() for e in plan.data.examples)
             return Stopped(signal, answered, len(plan.data.examples) * len(journals))
+        for name in VIEWS:
+            # A view that an earlier start asked to its end stays in the outcome.
+            if name not in journals and plan.folder.journal(name).exists():
+                journal = stack.enter_context(Journal(plan.folder.journal(name)))
+                if journal.covers(example.question_id for example in plan.data.examples):
+                    journals[name] = journal
+        journals = {name: journals[name] for name in VIEWS if name in journals}
         return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -41,6 +42,7 @@ class ServerAsker:
         model: str | None = None,
         concurrency: int = 4,
     ) -> None:
+        _check_address(url)
         self.place = url.rstrip("/")
         self._options = {"top_k": str(TOP_K), "priority": "batch"}
         self._options |= {name: value for name, value in (("policy", policy), ("model", model)) if value is not None}
@@ -70,6 +72,9 @@ class ServerAsker:
                 {name: model[name] for name in ("id", "backend", "revision", "calibration")}
                 for model in response.json()["models"]
             ]
+        except httpx.HTTPStatusError as error:
+            what = f"it replied to GET /models with status {error.response.status_code}"
+            raise RunError(f"no usable reply from {self.place}: {what}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RunError(f"no usable reply from {self.place}: {_reason(error)}") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -143,6 +148,21 @@ class ServerAsker:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _check_address(url: str) -> None:
+    """Refuse what is no address of a server.
+
+    Raises:
+        RunError: what is wrong with it.
+    """
+    try:
+        parts = urlsplit(url)
+        wrong = "" if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else "no host and port"
+    except ValueError as error:
+        wrong = str(error)
+    if wrong:
+        raise RunError(f"{url!r} is no address of a server ({wrong}); it must be like http://127.0.0.1:8000")
 
 
 def _outcome(question_id: QuestionId, item: dict[str, Any]) -> Outcome:

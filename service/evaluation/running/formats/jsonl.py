@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ _KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_ty
 
 
 class JsonlFormat(PlainFormat):
-    """Pictures are named from the file's folder, or from the folder that is given."""
+    """Pictures are named from the folder that is given, else from the file's folder or `images` in it."""
 
     def read(self, sources: Sources) -> Rows:
         """As `Format.read`."""
@@ -36,15 +37,19 @@ class JsonlFormat(PlainFormat):
     def examples(self, sources: Sources, content: Rows) -> list[Example]:
         """As `Format.examples`."""
         path = sources.only_file()
-        folder = sources.images or path.parent
+        folders = [sources.images] if sources.images else [path.parent]
+        if not sources.images and (path.parent / "images").is_dir():
+            folders.append(path.parent / "images")
         template = sources.image_name or "{image}"
         examples = []
         for question_id, row in content.items():
             place = f"question {question_id!r}"
+            name = picture_name(path, place, template, row)
+            folder = next((each for each in folders[:-1] if os.path.lexists(each / name)), folders[-1])
             examples.append(
                 Example(
                     question_id,
-                    folder / picture_name(path, place, template, row),
+                    folder / name,
                     row["question"],
                     tuple(row["answers"]),
                     type_at(path, place, row, "answer_type"),
