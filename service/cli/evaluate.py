@@ -16,7 +16,7 @@ from rich.text import Text
 from service.answers import ACCURACY_CODES
 from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
-from service.cli.parameters import Filled, Place, Seconds, Template
+from service.cli.parameters import Filled, Place, Seconds, Template, one_line
 from service.cli.progress import watcher
 from service.errors import DataError
 from service.evaluation.complete import check_libraries, complete
@@ -30,6 +30,7 @@ from service.evaluation.running.local import LocalAsker
 from service.evaluation.running.remote import ServerAsker
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace
+from service.evaluation.running.stopping import SignalError
 from service.evaluation.running.views import make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
@@ -85,16 +86,19 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     Stopped at any moment, the same command goes on where it was.
     """
     logging.disable(logging.CRITICAL) if quiet else configure_logging("error", "text")
+    say = _unsaid if quiet else _say
     try:
-        say = _unsaid if quiet else _say
         plan, make_asker = _prepare(name, out, flags, say)
         outcome = complete(plan, make_asker, watcher(quiet=quiet), say)
     except NoFileError as error:
         raise click.UsageError(str(error)) from error
     except InterruptedRunError as error:
-        raise click.ClickException(f"{str(error).rstrip('.')}. {_kept(out)}") from error
+        raise click.ClickException(one_line(f"{str(error).rstrip('.')}. {_kept(out)}")) from error
     except RunError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(one_line(str(error))) from error
+    except SignalError as error:
+        say("stopped before anything was asked")
+        raise click.exceptions.Exit(128 + error.signal) from error
     finally:
         logging.disable(logging.NOTSET)
     if isinstance(outcome, Stopped):

@@ -9,6 +9,7 @@ from service.errors import needs
 from service.evaluation.reporting.report import write_report
 from service.evaluation.running.asker import Asker
 from service.evaluation.running.evaluate import Plan, Stopped, Watcher, evaluate
+from service.evaluation.running.stopping import SignalError, ended_by_signals
 
 
 def check_libraries() -> None:
@@ -40,11 +41,16 @@ def complete(
         What `evaluation.json` holds, or where a signal stopped the run.
 
     Raises:
-        RunError, DataError, MissingExtraError: as `evaluate` and `write_report`.
+        RunError, DataError, MissingExtraError, SignalError: as `evaluate` and `write_report`.
     """
     with plan.folder.locked():
         outcome = evaluate(plan, make_asker, watcher)
         if not isinstance(outcome, Stopped):
             say("writing the report")
-            write_report(plan.folder.path)
+            try:
+                with ended_by_signals():
+                    write_report(plan.folder.path)
+            except SignalError as error:
+                asked = len(plan.data.examples) * len(outcome["views"])
+                return Stopped(error.signal, asked, asked)
         return outcome

@@ -248,6 +248,13 @@ class TestFailures:
         assert "--annotations lies within --out" in refused.stderr
         assert mixed.read_bytes() == before
 
+    def test_a_name_with_a_line_end_is_said_in_one_line(self, tmp_path: Path) -> None:
+        path = tmp_path / "questions.jsonl"
+        path.write_text(json.dumps({"image": "a\nb\0.png", "question": "what?", "answers": ["x"]}))
+        done = run(*of_lines(path, tmp_path / "run"))
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "a\\nb\\x00.png" in done.stderr
+
     def test_types_that_look_like_markup_are_shown_as_they_are(self, tmp_path: Path) -> None:
         (tmp_path / "a.png").write_bytes(drawn_circle())
         row = {"image": "a.png", "question": "what color is the circle?", "answers": ["red"]}

@@ -20,7 +20,7 @@ from service.evaluation.running.outcome import write_outcome
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace, ask_view
 from service.evaluation.running.steady import SteadyAsker
-from service.evaluation.running.stopping import Stopping
+from service.evaluation.running.stopping import SignalError, Stopping, ended_by_signals
 from service.evaluation.running.views import View
 
 
@@ -75,9 +75,11 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
     Raises:
         RunError: the run cannot begin.
         InterruptedRunError: it cannot go on; what was answered is kept.
+        SignalError: a signal came before anything was asked.
         DataError: a file cannot be read or written.
     """
-    plan.data.rehearse()
+    with ended_by_signals():
+        plan.data.rehearse()
     with ExitStack() as stack:
         journals: dict[str, Journal] = {}
         speed: dict[str, dict[str, Any]] = {}
@@ -113,7 +115,12 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
                 if journal.covers(example.question_id for example in plan.data.examples):
                     journals[name] = journal
         journals = {name: journals[name] for name in VIEWS if name in journals}
-        return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
+        try:
+            with ended_by_signals():
+                return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
+        except SignalError as error:
+            questions = len(plan.data.examples) * len(journals)
+            return Stopped(error.signal, questions, questions)
 
 
 def _claim(plan: Plan, place: str, models: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -46,3 +47,34 @@ class Stopping:
                 os._exit(128 + number)
         self.signal = number
         self.event.set()
+
+
+class SignalError(BaseException):
+    """SIGINT or SIGTERM came while files were read or written.
+
+    Attributes:
+        signal: which one.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.signal = number
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """For work outside an event loop: a signal ends the block as an error does, so that what is half done is removed.
+
+    Raises:
+        SignalError: SIGINT or SIGTERM came.
+    """
+
+    def end(number: int, _: object) -> None:
+        raise SignalError(number)
+
+    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
