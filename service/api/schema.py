@@ -60,7 +60,9 @@ class QuestionItem(_Options):
 
 class _Shared(_Request):
     timeout_ms: int | None = Field(None, ge=1, description="Deadline in milliseconds, from when the body has arrived.")
-    priority: Priority | None = Field(None, description="Absent: interactive. Noted, and not acted on yet.")
+    priority: Priority | None = Field(
+        None, description="Absent: interactive. batch waits behind every interactive question and is refused first."
+    )
 
 
 class AnswerBody(QuestionItem, _Shared):

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from service.answers import ACCURACY_CODES
 from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
+from service.cli.parameters import Filled, Place, Seconds, Template, one_line
 from service.cli.progress import watcher
 from service.errors import DataError
+from service.evaluation.complete import check_libraries, complete
 from service.evaluation.layout import BLIND
-from service.evaluation.reporting.report import write_report
-from service.evaluation.running.asker import Asker, RunError
-from service.evaluation.running.datasets import FORMATS, DataSet, check_pictures, load, select
-from service.evaluation.running.evaluate import KEPT, Plan, Stopped, evaluate
-from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.asker import Asker, InterruptedRunError, RunError
+from service.evaluation.running.datasets import FORMATS, check_pictures, load, select
+from service.evaluation.running.evaluate import Plan, Stopped
+from service.evaluation.running.fingerprint import Choices
+from service.evaluation.running.formats.base import NoFileError, Sources
 from service.evaluation.running.local import LocalAsker
 from service.evaluation.running.remote import ServerAsker
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace
-from service.evaluation.running.table import check_arrow
+from service.evaluation.running.stopping import SignalError
 from service.evaluation.running.views import make_views
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
 
-_FILE = click.Path(path_type=Path, exists=True)
+_FILE = Place(path_type=Path, exists=True)
 _SERVER_REQUESTS = 4
 # Settings of a model that is loaded here.
 _LOCAL = ("models_dir", "device", "threads")
@@ -48,13 +50,15 @@ _LOCAL = ("models_dir", "device", "threads")
 @click.option("--questions", type=_FILE, help="The questions, where the format keeps them apart.")
 @click.option("--annotations", type=_FILE, help="The right answers, or the one file of the data set.")
 @click.option("--images", type=_FILE, help="Folder of the pictures [default: images beside the file, or its folder].")
-@click.option("--image-name", metavar="TEMPLATE", help="A picture's name, as COCO_val2014_{image_id:012d}.jpg.")
+@click.option(
+    "--image-name", type=Template(), metavar="TEMPLATE", help="A picture's name, as COCO_val2014_{image_id:012d}.jpg."
+)
 @click.option("--skip-missing", is_flag=True, help="Leave out questions whose picture is not there.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the run; resumed if begun.")
+@click.option("--out", type=Place(path_type=Path), required=True, help="Folder of the run; resumed if begun.")
 @click.option("--fresh", is_flag=True, help="Throw away what an earlier run left in the folder.")
-@click.option("--server", metavar="URL", help="Ask this server instead of loading the model here.")
+@click.option("--server", type=Filled(), metavar="URL", help="Ask this server instead of loading the model here.")
 @click.option("--api-key-file", type=_FILE, help="File that holds the key for the server.")
-@click.option("--model", "--classifier", "model", metavar="NAME", help="The model that answers.")
+@click.option("--model", "--classifier", "model", type=Filled(), metavar="NAME", help="The model that answers.")
 @click.option("--blind", type=click.Choice(BLIND), multiple=True, help="Ask again without seeing; may be repeated.")
 @click.option(
     "--only", metavar="KEY=VALUE", multiple=True, help="Only questions of which this is true; may be repeated."
@@ -63,7 +67,7 @@ _LOCAL = ("models_dir", "device", "threads")
 @click.option("--concurrency", type=click.IntRange(1, 256), metavar="N", help="Pictures under way at once.")
 @click.option(
     "--patience",
-    type=click.FloatRange(0),
+    type=Seconds(0),
     default=60,
     show_default=True,
     metavar="SECONDS",
@@ -82,23 +86,30 @@ def eval_command(name: str, out: Path, quiet: bool, as_json: bool, **flags: Any)
     Stopped at any moment, the same command goes on where it was.
     """
     logging.disable(logging.CRITICAL) if quiet else configure_logging("error", "text")
+    say = _unsaid if quiet else _say
     try:
-        plan, make_asker = _prepare(name, out, flags, say=_unsaid if quiet else _say)
-        outcome = evaluate(plan, make_asker, watcher(quiet=quiet))
+        plan, make_asker = _prepare(name, out, flags, say)
+        outcome = complete(plan, make_asker, watcher(quiet=quiet), say)
+    except NoFileError as error:
+        raise click.UsageError(str(error)) from error
+    except InterruptedRunError as error:
+        raise click.ClickException(one_line(f"{str(error).rstrip('.')}. {_kept(out)}")) from error
     except RunError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(one_line(str(error))) from error
+    except SignalError as error:
+        say("stopped before anything was asked")
+        raise click.exceptions.Exit(128 + error.signal) from error
     finally:
         logging.disable(logging.NOTSET)
     if isinstance(outcome, Stopped):
         if not quiet:
             done = f"stopped with {outcome.answered:,} of {outcome.questions:,} questions answered"
-            click.echo(f"{done}. {KEPT.format(folder=out)}", err=True)
+            click.echo(f"{done}. {_kept(out)}", err=True)
         raise click.exceptions.Exit(128 + outcome.signal)
     if as_json:
         click.echo(json.dumps(outcome, ensure_ascii=False))
     else:
         _print(outcome)
-    write_report(out)
     counts = [view["counts"] for view in outcome["views"].values()]
     if all(each["failed"] == each["asked"] for each in counts):
         raise click.exceptions.Exit(1)
@@ -108,13 +119,16 @@ def _prepare(
     name: str, out: Path, flags: dict[str, Any], say: Callable[[str], None]
 ) -> tuple[Plan, Callable[[], Asker]]:
     """Everything that can be checked before any work."""
-    check_arrow()
+    check_libraries()
     server = flags["server"]
     local = {setting: flags[setting] for setting in _LOCAL}
     if server and (given := [setting for setting, value in local.items() if value is not None]):
         raise click.UsageError(f"--{given[0].replace('_', '-')} is of a model that is loaded here; leave out --server")
     if flags["api_key_file"] and not server:
         raise click.UsageError("--api-key-file is for a server; give --server, too")
+    for option in ("questions", "annotations", "images", "api_key_file"):
+        if flags[option] is not None and flags[option].resolve().is_relative_to(out.resolve()):
+            raise click.UsageError(f"--{option.replace('_', '-')} lies within --out, whose files are overwritten")
     concurrency = flags["concurrency"] or (_SERVER_REQUESTS if server else 2 * available_cpus())
     sources = Sources(flags["questions"], flags["annotations"], flags["images"], flags["image_name"])
     data = select(load(name, sources), [_pair(text) for text in flags["only"]], flags["limit"])
@@ -136,16 +150,10 @@ def _prepare(
         def make_asker() -> Asker:
             return LocalAsker(settings, concurrency)
 
-    fingerprint = {
-        "policy": policy,
-        "model": flags["model"] if server else None,
-        "only": list(flags["only"]),
-        "limit": flags["limit"],
-        "seed": flags["seed"],
-        "pictures": _pictures(data),
-    }
+    model = flags["model"] if server else None
+    choices = Choices(policy, model, flags["only"], flags["limit"], flags["seed"])
     pace = Pace(concurrency, flags["patience"])
-    plan = Plan(data, views, RunFiles(out), pace, fingerprint, flags["code"], flags["fresh"])
+    plan = Plan(data.settled(), views, RunFiles(out), pace, choices, flags["code"], flags["fresh"])
     return plan, make_asker
 
 
@@ -155,6 +163,10 @@ def _say(text: str) -> None:
 
 def _unsaid(_: str) -> None:
     """Nothing: the run is quiet."""
+
+
+def _kept(folder: Path) -> str:
+    return f"What was answered is kept in {folder}; the same command again goes on from there."
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -176,13 +188,6 @@ def _key(path: Path | None) -> str | None:
     return key
 
 
-def _pictures(data: DataSet) -> str:
-    """A digest of the pictures' names and sizes, which finds most exchanges without reading them all."""
-    paths = dict.fromkeys(example.image for example in data.examples)
-    listing = "".join(f"{path.name}\0{path.stat().st_size}\n" for path in paths)
-    return hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
-
-
 def _print(document: dict[str, Any]) -> None:
     """The views side by side."""
     views: dict[str, dict[str, Any]] = document["views"]
@@ -190,18 +195,23 @@ def _print(document: dict[str, Any]) -> None:
     table.add_column(document["dataset"], overflow="fold")
     for view in views:
         table.add_column(view, justify="right")
+
+    def add(row: str, cells: Iterable[str]) -> None:
+        # Plain texts: a type or a code may look like markup.
+        table.add_row(Text(row), *map(Text, cells))
+
     scores = [view["scores"] for view in views.values()]
     counts = [view["counts"] for view in views.values()]
-    table.add_row("accuracy", *(_percent(each["accuracy"]) for each in scores))
+    add("accuracy", (_percent(each["accuracy"]) for each in scores))
     kinds = "per_answer_type" if scores[0]["per_answer_type"] else "per_question_type"
     for kind in scores[0][kinds]:
-        table.add_row(f"  {kind}", *(_percent(each[kinds].get(kind)) for each in scores))
+        add(f"  {kind}", (_percent(each[kinds].get(kind)) for each in scores))
     for row in ("asked", "unanswerable", "abstained", "failed"):
-        table.add_row("questions" if row == "asked" else row, *(f"{each[row]:,}" for each in counts))
+        add("questions" if row == "asked" else row, (f"{each[row]:,}" for each in counts))
     for code in dict.fromkeys(code for each in counts for code in each["failed_by_code"]):
-        table.add_row(f"  {code}", *(f"{each['failed_by_code'].get(code, 0):,}" for each in counts))
+        add(f"  {code}", (f"{each['failed_by_code'].get(code, 0):,}" for each in counts))
     sure = [view["mean_confidence"] for view in views.values()]
-    table.add_row("mean confidence", *("-" if mean is None else f"{mean:.4f}" for mean in sure))
+    add("mean confidence", ("-" if mean is None else f"{mean:.4f}" for mean in sure))
     Console().print(table)
 
 

@@ -14,6 +14,7 @@ from service.cli.ask import ask
 from service.cli.evaluate import eval_command
 from service.cli.models import models
 from service.cli.normalise import normalise_command
+from service.cli.parameters import one_line
 from service.cli.report import report_command
 from service.cli.score import score_command
 from service.cli.serve import serve
@@ -57,7 +58,9 @@ def run() -> None:
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
-    except (DataError, MissingExtraError, SettingsError, ManifestError) as error:
+    except DataError as error:
+        _fail(one_line(str(error)))
+    except (MissingExtraError, SettingsError, ManifestError) as error:
         _fail(str(error))
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even at exit.

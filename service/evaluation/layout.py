@@ -21,6 +21,9 @@ FIGURES: Final = "report.json"
 SELECTION: Final = "selection"
 """Folder of the data set's files cut down to what was asked, where that is less than all."""
 
+SELECTED: Final = ("questions.json", "annotations.json", "annotations.jsonl")
+"""What that folder may hold."""
+
 
 def suffix(view: str) -> str:
     """What a view adds to the names of its files."""

@@ -16,6 +16,7 @@ from tests.support.eval_runs import QUESTIONS_EACH, SHAPES, lines, of_lines, of_
 from tests.support.pictures import drawn_circle
 from tests.support.process import VQA
 from tests.support.serving import Running
+from tests.support.stub_service import problem, stub_service
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,25 @@ class TestWhole:
         assert ((out / "results.json").read_bytes(), lines(out / "predictions.jsonl")) == before
         assert re.search(r"accuracy +\d+\.\d\d %", again.stdout)
         assert "mean confidence" in again.stdout
+
+    def test_a_further_view_is_asked_alone(self, shapes: Path, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert run(*of_shapes(shapes, out)).returncode == 0
+        before = (out / "predictions.jsonl").read_bytes(), (out / "results.json").read_bytes()
+        further = run(*of_shapes(shapes, out), "--blind", "blank", "--json")
+        assert further.returncode == 0, further.stderr
+        views = json.loads(further.stdout)["views"]
+        assert [view["speed"]["questions"] for view in views.values()] == [0, SHAPES * QUESTIONS_EACH]
+        assert ((out / "predictions.jsonl").read_bytes(), (out / "results.json").read_bytes()) == before
+        assert views["blank"]["scores"]["accuracy"] < views["sighted"]["scores"]["accuracy"]
+        assert "blank" in (out / "report.html").read_text()
+        # Without it the next time, it stays in the outcome; unless it was left half way.
+        again = run(*of_shapes(shapes, out), "--json")
+        assert list(json.loads(again.stdout)["views"]) == ["sighted", "blank"]
+        journal = out / "predictions-blank.jsonl"
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+        again = run(*of_shapes(shapes, out), "--json")
+        assert list(json.loads(again.stdout)["views"]) == ["sighted"]
 
     def test_another_run_is_refused_and_what_differs_is_named(
         self, shapes: Path, done: tuple[Path, dict], tmp_path: Path
@@ -198,7 +218,14 @@ class TestFailures:
             (["--model", "nope"], 1, "no model named 'nope'"),
             (["--policy", "generator"], 1, "policy"),
             (["--server", "http://127.0.0.1:9"], 1, "no usable reply"),
-            (["--server", "nonsense"], 1, "no usable reply"),
+            (["--server", "nonsense"], 1, "'nonsense' is no address of a server"),
+            (["--server", "127.0.0.1:8000"], 1, "'127.0.0.1:8000' is no address of a server"),
+            (["--server", "http://127.0.0.1:99999"], 1, "Port out of range"),
+            (["--server", ""], 2, "'--server': it is empty"),
+            (["--out", ""], 2, "'--out': it is empty"),
+            (["--image-name", ""], 2, "'--image-name': it is empty"),
+            (["--image-name", "{image.__class__}"], 2, "{image.__class__} is no plain field"),
+            (["--patience", "nan"], 2, "it is no number"),
             (["--server", "http://127.0.0.1:9", "--threads", "1"], 2, "--threads"),
             (["--api-key-file", "KEYS"], 2, "--server"),
             (["--image-name", "{image}.gone"], 1, "3 of 3 pictures are missing"),
@@ -218,11 +245,75 @@ class TestFailures:
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "run" / "predictions.jsonl").exists()
 
+    def test_inputs_within_the_folder_of_the_run_are_refused(self, mixed: Path, tmp_path: Path) -> None:
+        before = mixed.read_bytes()
+        refused = run(*of_lines(mixed, tmp_path), "--fresh")
+        assert refused.returncode == 2
+        assert "--annotations lies within --out" in refused.stderr
+        assert mixed.read_bytes() == before
+
+    def test_a_name_with_a_line_end_is_said_in_one_line(self, tmp_path: Path) -> None:
+        path = tmp_path / "questions.jsonl"
+        path.write_text(json.dumps({"image": "a\nb\0.png", "question": "what?", "answers": ["x"]}))
+        done = run(*of_lines(path, tmp_path / "run"))
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "a\\nb\\x00.png" in done.stderr
+
+    def test_types_that_look_like_markup_are_shown_as_they_are(self, tmp_path: Path) -> None:
+        (tmp_path / "a.png").write_bytes(drawn_circle())
+        row = {"image": "a.png", "question": "what color is the circle?", "answers": ["red"]}
+        path = tmp_path / "questions.jsonl"
+        path.write_text("".join(json.dumps(row | {"answer_type": kind}) + "\n" for kind in ("[/x]", "[red]a")))
+        done = run(*of_lines(path, tmp_path / "run"))
+        assert done.returncode == 0, done.stderr
+        assert "[/x]" in done.stdout
+        assert "[red]a" in done.stdout
+
+    def test_nothing_is_said_to_be_kept_where_nothing_was_answered(self, mixed: Path, tmp_path: Path) -> None:
+        refusal = (401, {}, problem(401, "unauthorized"))
+        with stub_service(lambda *_: refusal) as stub:
+            done = run(*of_lines(mixed, tmp_path / "run"), "--server", stub.url)
+        assert done.returncode == 1
+        assert "unauthorized" in done.stderr
+        assert "kept" not in done.stderr
+
+    def test_a_path_that_is_no_service_is_said_in_a_line(self, mixed: Path, tmp_path: Path, served: Running) -> None:
+        done = run(*of_lines(mixed, tmp_path / "run"), "--server", f"{served.url}/v9")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "replied to GET /models with status 404" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("dataset", "option", "missing"),
+        [("vqav2", "--questions", "--annotations"), ("vqav2", None, "--annotations"), ("pope", None, "--annotations")],
+    )
+    def test_a_file_that_is_not_given_is_wrong_usage(
+        self, shapes: Path, tmp_path: Path, dataset: str, option: str | None, missing: str
+    ) -> None:
+        given = [option, str(shapes / "questions.json")] if option else []
+        done = run("--dataset", dataset, *given, "--out", str(tmp_path / "run"))
+        assert done.returncode == 2
+        assert f"give it with {missing}" in done.stderr or f"give them with {missing}" in done.stderr
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(("module", "library"), [("jinja2", "jinja2"), ("sklearn", "scikit-learn")])
+    def test_a_library_that_is_missing_is_named_before_any_work(
+        self, shapes: Path, tmp_path: Path, module: str, library: str
+    ) -> None:
+        absent = tmp_path / "absent"
+        absent.mkdir()
+        (absent / f"{module}.py").write_text(f"raise ModuleNotFoundError('No module named {module}', name='{module}')")
+        path = os.pathsep.join(filter(None, (str(absent), os.environ.get("PYTHONPATH"))))
+        done = run(*of_shapes(shapes, tmp_path / "run"), PYTHONPATH=path)
+        assert done.returncode == 1
+        assert f"{library} is not installed; install it with: pip install 'vqa-service[eval]'" in done.stderr
+        assert not (tmp_path / "run").exists()
+
 
 class TestShown:
     def test_away_from_a_terminal_lines_are_plain_and_few(self, long: Path, tmp_path: Path) -> None:
         done = run(*of_lines(long, tmp_path))
-        assert done.stderr.count("\n") <= 1
+        assert done.stderr.endswith("writing the report\n")
+        assert done.stderr.count("\n") <= 2
         assert not {"\r", "\x1b"} & set(done.stderr + done.stdout)
         assert run(*of_lines(long, tmp_path), "--quiet").stderr == ""
 

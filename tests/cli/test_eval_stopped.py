@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -79,6 +81,34 @@ class TestStopped:
             assert process.wait(5) == 130
             release.set()
         process.communicate()
+
+    def test_ended_at_once_it_gives_the_terminal_its_cursor_back(self, long: Path, tmp_path: Path) -> None:
+        came, release = threading.Event(), threading.Event()
+
+        def reply(_: int, questions: list[str]) -> Reply:
+            came.set()
+            release.wait(60)
+            return 200, {}, {"results": [answered("x")] * len(questions)}
+
+        ours, theirs = pty.openpty()
+        with stub_service(reply) as stub:
+            command = [VQA, "eval", *of_lines(long, tmp_path), "--server", stub.url]
+            process = subprocess.Popen(command, stderr=theirs, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
+            os.close(theirs)
+            assert came.wait(30)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(5) == 128 + signal.SIGTERM
+            release.set()
+        shown = b""
+        try:
+            while data := os.read(ours, 65536):
+                shown += data
+        except OSError:
+            pass  # the other end was closed
+        os.close(ours)
+        assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l") >= 0
 
     def test_two_runs_in_one_folder_are_refused(self, long: Path, tmp_path: Path) -> None:
         process = self.begun(long, tmp_path, 1)

@@ -6,17 +6,21 @@ import asyncio
 import dataclasses
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.evaluation.records import Example, Prediction
-from service.evaluation.running.asker import Asker, Later, RunError
+from service.evaluation.running import runner
+from service.evaluation.running.asker import Asker, Later, Outcome, RunError
 from service.evaluation.running.journal import Journal
 from service.evaluation.running.local import LocalAsker
 from service.evaluation.running.remote import ServerAsker
 from service.evaluation.running.runner import Pace, ask_view
 from service.evaluation.running.views import Sighted
+from service.scoring.scores import QuestionId
 from service.settings import load_settings
 from tests.support.pictures import drawn_circle
 from tests.support.serving import Running, serving
@@ -71,6 +75,21 @@ async def test_a_server_with_lower_limits_is_asked_within_them() -> None:
         got = await outcomes(asker, drawn_circle(), questions)
     assert [each.question_id for each in got] == list(range(8))
     assert {each.answer for each in got if isinstance(each, Prediction)} == {"yes"}
+
+
+@pytest.mark.parametrize("limits", [{"timeout_ms": 5000}, {"questions": 2}, {"timeout_ms": 5000, "questions": 2}])
+async def test_a_server_that_refuses_what_it_asked_for_stops_the_run(limits: dict[str, int]) -> None:
+    """It names its limits in turn, and lower ones each time."""
+    names = list(limits)
+
+    def reply(number: int, _: list[str]) -> Reply:
+        name = names[number % len(names)]
+        return 422, {}, problem(422, "invalid_field", field=name, limit=max(1, limits[name] - number))
+
+    with stub_service(reply) as stub:
+        with pytest.raises(RunError, match="invalid_field"):
+            await outcomes(ServerAsker(stub.url), drawn_circle(), QUESTIONS)
+        assert len(stub.requests) <= 1 + len(limits)
 
 
 async def test_a_picture_beyond_the_servers_limit_is_each_questions_error() -> None:
@@ -218,3 +237,39 @@ async def test_stopping_ends_the_waiting(asked: Asked) -> None:
         asyncio.get_running_loop().call_later(0.3, asked.stopping.set)
         assert said(await asked.run(stub.url)) == [None] * 3
     assert time.monotonic() - began < 20
+
+
+class Slow:
+    """Takes a while for each picture, the longer the later it comes."""
+
+    place = "here"
+
+    def __init__(self, seconds: list[float]) -> None:
+        self._seconds = iter(seconds)
+
+    async def start(self) -> None:
+        pass
+
+    async def models(self) -> list[dict[str, Any]]:
+        return []
+
+    async def ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
+        await asyncio.sleep(next(self._seconds))
+        return [Prediction(question_id, answer="x") for question_id, _ in questions]
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_all_that_is_under_way_shares_one_grace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "GRACE_S", 1.0)
+    examples = []
+    for number in range(4):
+        (tmp_path / f"{number}.png").write_bytes(b"x")
+        examples.append(Example(number, tmp_path / f"{number}.png", "q?", ("x",)))
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.2, stopping.set)
+    with Journal(tmp_path / "predictions.jsonl") as journal:
+        # Each ends within a second of the one before; only the first within a second of the stop.
+        await ask_view(Slow([0.8, 1.6, 2.4, 3.2]), Sighted(), examples, journal, pace=Pace(4), stopping=stopping)
+        assert [number in journal for number in range(4)].count(True) == 1

@@ -12,8 +12,8 @@ from service.errors import DataError
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.datasets import DataSet, check_pictures, load, select
-from service.evaluation.running.formats.base import Sources
-from service.evaluation.running.run_files import digest
+from service.evaluation.running.fingerprint import digest
+from service.evaluation.running.formats.base import NoFileError, Sources
 from service.files import write_whole
 from service.scoring.datasets import evaluator
 from service.scoring.scores import Inputs
@@ -113,10 +113,25 @@ class TestVqa:
         with pytest.raises(DataError, match=says):
             vqa(tmp_path, questions, annotations, image_name="{image_id}.jpg")
 
+    @pytest.mark.parametrize("odd", [1.0, True, None, [1]])
+    def test_ids_are_whole_numbers_or_texts(self, tmp_path: Path, odd: object) -> None:
+        with pytest.raises(DataError, match=r"q\.json: \[1\]\.question_id: "):
+            vqa(tmp_path, [question(7), question(1) | {"question_id": odd}], [annotation(7)], image_name="x")
+        annotations = [annotation(7), annotation(1) | {"question_id": odd}]
+        with pytest.raises(DataError, match=r"a\.json: \[1\]\.question_id: "):
+            vqa(tmp_path, [question(7)], annotations, image_name="x")
+
+    @pytest.mark.parametrize("name", ["answer_type", "question_type"])
+    def test_types_are_texts_or_nothing(self, tmp_path: Path, name: str) -> None:
+        without = annotation(1) | {name: None}
+        assert getattr(vqa(tmp_path, [question(1)], [without], image_name="x").examples[0], name) is None
+        with pytest.raises(DataError, match=rf"a\.json: question 1\.{name}: it must be a text, and is a number"):
+            vqa(tmp_path, [question(1)], [annotation(1) | {name: 3}], image_name="x")
+
     def test_files_that_are_not_given_are_named(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="--annotations"):
+        with pytest.raises(NoFileError, match="--annotations"):
             load("vqav2", Sources(questions=written(tmp_path / "q.json", [question(1)])))
-        with pytest.raises(DataError, match="--questions"):
+        with pytest.raises(NoFileError, match="--questions"):
             load("vqav2", Sources(annotations=written(tmp_path / "a.json", [annotation(1)])))
 
 
@@ -131,6 +146,10 @@ class TestVizWiz:
         assert data.examples == [
             Example("a.jpg", tmp_path / "val" / "a.jpg", "what?", answers, "other", extra={"answerable": "1"})
         ]
+
+    def test_types_are_texts_or_nothing(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"\[0\]\.answer_type: it must be a text"):
+            load("vizwiz", Sources(written(tmp_path / "val.json", [VIZWIZ_ROW | {"answer_type": ["other"]}])))
 
     def test_answerability_is_the_probability_or_what_the_reply_says(self, tmp_path: Path) -> None:
         rows = [VIZWIZ_ROW | {"image": name} for name in "abcd"]
@@ -171,6 +190,27 @@ class TestJsonl:
         with pytest.raises(DataError, match=r"line 2.* line 1"):
             load("jsonl", Sources(annotations=path))
 
+    def test_pictures_lie_beside_the_file_or_in_images(self, tmp_path: Path) -> None:
+        (tmp_path / "images").mkdir()
+        (tmp_path / "a.png").write_bytes(b"x")
+        (tmp_path / "images" / "b.png").write_bytes(b"x")
+        rows = [{"image": name, "question": "q?", "answers": ["x"]} for name in ("a.png", "b.png")]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+        assert check_pictures(load("jsonl", Sources(annotations=path)), skip_missing=False)[1] == 0
+
+    @pytest.mark.parametrize(("name", "value"), [("answer_type", 3), ("question_type", True), ("question_type", ["x"])])
+    def test_types_are_texts_or_nothing(self, tmp_path: Path, name: str, value: object) -> None:
+        row = {"image": "a.png", "question": "q?", "answers": ["x"], name: value}
+        with pytest.raises(DataError, match=rf"m\.jsonl: question 1\.{name}: it must be a text"):
+            load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", row)))
+
+    def test_the_number_of_a_line_may_be_no_other_rows_id(self, tmp_path: Path) -> None:
+        rows = [{"image": "a.png", "question": "q?", "answers": ["x"], "question_id": "2"}]
+        rows.append({"image": "a.png", "question": "q?", "answers": ["x"]})
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
+        with pytest.raises(DataError, match=r"question 2 is there twice, also at question '2'"):
+            load("jsonl", Sources(annotations=path))
+
     def test_the_real_photographs(self) -> None:
         data = load("jsonl", Sources(annotations=shared("real", "manifest.jsonl")))
         assert len(data.examples) == 766
@@ -190,6 +230,13 @@ def test_missing_pictures_are_counted_and_named(tmp_path: Path) -> None:
     (tmp_path / "2.png").unlink()
     with pytest.raises(RunError, match="3 of 3"):
         check_pictures(data, skip_missing=True)
+
+
+def test_a_name_that_no_file_can_have_is_a_missing_picture(tmp_path: Path) -> None:
+    row = {"image": "a" * 5000, "question": "q?", "answers": ["x"]}
+    data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", row)))
+    with pytest.raises(RunError, match="1 of 1 pictures are missing"):
+        check_pictures(data, skip_missing=False)
 
 
 class TestOthers:
@@ -247,6 +294,12 @@ class TestOthers:
         written(path, "\n".join(map(json.dumps, rows + rows[:1])))
         with pytest.raises(DataError, match=r"line 3: question 1 is there twice, also at line 1"):
             load("pope", Sources(path))
+
+    @pytest.mark.parametrize("odd", [1.5, False, None])
+    def test_an_id_of_pope_is_a_whole_number_or_a_text(self, tmp_path: Path, odd: object) -> None:
+        row = {"question_id": odd, "image": "a.jpg", "text": "Is there a car?", "label": "yes"}
+        with pytest.raises(DataError, match=r"question_id: expected a whole number or a text"):
+            load("pope", Sources(written(tmp_path / "pope.json", row)))
 
     def test_easy_vqa_has_its_pictures_beside_it(self) -> None:
         path = Path(easy_vqa.__file__).parent / "data" / "test" / "questions.json"

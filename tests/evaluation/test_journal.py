@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def test_a_broken_line_before_the_last_is_refused_with_its_place(path: Path, lin
     whole = write(path, FIRST, LAST)
     first, last = whole.splitlines(keepends=True)
     path.write_bytes(first + line + last)
-    with pytest.raises(DataError, match=r"predictions\.jsonl: line 2: .*--fresh"):
+    with pytest.raises(DataError, match=r"predictions\.jsonl: line 2: no line of a journal \(.*asked again"):
         Journal(path)
     assert path.read_bytes() == first + line + last
 
@@ -97,3 +98,45 @@ def test_a_line_that_does_not_fit_is_said_and_leaves_nothing_behind(path: Path) 
         assert path.read_bytes() == whole
         journal.append(LAST)
         assert journal.get("zwei") == LAST
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("question_id", True),
+        ("answer", 5),
+        ("confidence", "high"),
+        ("confidence", 7.5),
+        ("confidence", float("nan")),
+        ("answerability", -3),
+        ("abstained", "no"),
+        ("candidates", [["a", "b"]]),
+        ("candidates", [["a"]]),
+        ("candidates", 3),
+        ("cached", 1),
+        ("model", ["x"]),
+        ("backend", {}),
+        ("raw_answer", 5),
+        ("warnings", "abc"),
+        ("total_ms", "q"),
+        ("width", -1),
+        ("error", 5),
+    ],
+)
+def test_a_value_that_is_none_is_refused_by_line_and_field(path: Path, field: str, value: object) -> None:
+    whole = write(path, FIRST, LAST)
+    first, last = whole.splitlines(keepends=True)
+    path.write_bytes(first + json.dumps(json.loads(last) | {field: value}).encode() + b"\n")
+    with pytest.raises(DataError, match=rf"line 2: no line of a journal \({field}: "):
+        Journal(path)
+
+
+def test_blank_lines_are_skipped(path: Path) -> None:
+    whole = write(path, FIRST, LAST)
+    first, last = whole.splitlines(keepends=True)
+    path.write_bytes(b"\n" + first + b"  \n" + last + b"\n")
+    with Journal(path) as journal:
+        assert [journal.get(each.question_id) for each in (FIRST, LAST)] == [FIRST, LAST]
+        journal.append(FIRST)
+    with Journal(path) as journal:
+        assert journal.get(FIRST.question_id) == FIRST

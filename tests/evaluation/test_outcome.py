@@ -45,7 +45,7 @@ def test_pope_takes_no_answer_for_a_yes_and_the_document_says_so(tmp_path: Path)
     # The official evaluate.py takes "" for a yes: three of four are right, and all four say yes.
     assert (view["scores"]["accuracy"], view["scores"]["yes_ratio"]) == (75.0, 1.0)
     assert view["scores"]["notes"] == [
-        "3 questions without an answer are each a yes in these numbers, as in the official program"
+        "questions without an answer, each of which is a yes in these numbers, as officially: 3"
     ]
 
 
@@ -54,7 +54,14 @@ def test_no_answer_is_not_right_where_people_said_nothing(tmp_path: Path) -> Non
     view, accuracy = outcome(tmp_path, "jsonl", rows, [Prediction(1, answer="x"), Prediction(2, abstained=True)])
     assert accuracy[1] > 0
     assert accuracy[2] == 0
-    assert any("1 questions without an answer are right in these numbers" in n for n in view["scores"]["notes"])
+    assert view["scores"]["notes"][-1].startswith("questions without an answer that these numbers take for right")
+    assert view["scores"]["notes"][-1].endswith(": 1")
+
+
+def test_an_id_beyond_64_bits_is_a_text_in_the_table(tmp_path: Path) -> None:
+    rows = [{"question_id": n, "image": "a.jpg", "question": "What?", "answers": ["x"]} for n in (1, 1 << 63)]
+    said = [Prediction(row["question_id"], answer="x") for row in rows]
+    assert outcome(tmp_path, "jsonl", rows, said)[1] == {"1": 1.0, str(1 << 63): 1.0}
 
 
 def test_confidence_is_over_answers_that_were_given() -> None:

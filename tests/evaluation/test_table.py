@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet
 
+from service.errors import DataError
 from service.evaluation.records import Example, Prediction, Scored
 from service.evaluation.running.table import write_table
 
@@ -58,3 +61,35 @@ def test_a_table_that_fails_half_way_leaves_the_old_one(path: Path) -> None:
         write_table(path, broken(), ids_are_numbers=False)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_picture_is_found_from_anywhere(path: Path) -> None:
+    write_table(path, ROWS, ids_are_numbers=False)
+    assert parquet.read_table(path)["image"].to_pylist()[0] == str(Path.cwd() / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("example", "numbers"),
+    [
+        (Example("a", Path("a.png"), "q?", ("x",), 3), False),  # type: ignore[arg-type]
+        (Example(1 << 63, Path("a.png"), "q?", ("x",)), True),
+    ],
+)
+def test_what_no_column_holds_is_said_and_leaves_the_old_table(path: Path, example: Example, numbers: bool) -> None:
+    write_table(path, ROWS, ids_are_numbers=False)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="does not fit its column"):
+        write_table(path, [("sighted", Scored(example, EVEN, 1.0))], ids_are_numbers=numbers)
+    assert path.read_bytes() == before
+
+
+def test_entropy_is_added_from_left_to_right(path: Path) -> None:
+    """As every Python before 3.12 adds, and no later `sum` does."""
+    probabilities = [0.1] * 10
+    answer = Prediction("b", candidates=tuple((str(n), p) for n, p in enumerate(probabilities)))
+    write_table(path, [("sighted", Scored(ROWS[0][1].example, answer, 0.0))], ids_are_numbers=False)
+    whole = functools.reduce(operator.add, probabilities, 0.0)
+    assert whole != 1.0
+    share = 0.1 / whole
+    wanted = -functools.reduce(operator.add, [share * math.log(share)] * 10, 0.0)
+    assert parquet.read_table(path)["entropy"].to_pylist() == [wanted]

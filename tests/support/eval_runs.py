@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -20,8 +21,9 @@ def of_lines(path: Path, out: Path) -> list[str]:
     return ["--dataset", "jsonl", "--annotations", str(path), "--out", str(out)]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([VQA, "eval", *arguments], capture_output=True, text=True, timeout=120)
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | environment
+    return subprocess.run([VQA, "eval", *arguments], capture_output=True, text=True, timeout=120, env=env)
 
 
 def lines(path: Path) -> int:

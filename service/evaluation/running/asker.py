@@ -41,6 +41,10 @@ class RunError(Exception):
     """The run cannot go on; the message says why in a sentence."""
 
 
+class InterruptedRunError(RunError):
+    """As `RunError`, after questions were asked: what was answered is kept, and the same run goes on from there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Later:
     """A question that was not answered for now: `code` and `detail` say why, `after_s` when to ask again."""

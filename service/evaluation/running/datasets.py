@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from service.answers import ACCURACY_CODES
 from service.errors import DataError
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.formats.base import Format, Sources
-from service.files import write_whole
+from service.evaluation.running.formats.easyvqa import EasyVqaFormat
+from service.evaluation.running.formats.gqa import GqaFormat
+from service.evaluation.running.formats.jsonl import JsonlFormat
+from service.evaluation.running.formats.pope import PopeFormat
+from service.evaluation.running.formats.vizwiz import VizWizFormat
+from service.evaluation.running.formats.vqa import VqaFormat
+from service.files import uncollected, write_whole
 from service.scoring.datasets import evaluator
 from service.scoring.scores import Inputs, Scores
 
 _SHOWN: Final = 5
 _OF_AN_EXAMPLE: Final = ("question_id", "answer_type", "question_type")
 
-# Module and class of each data set's format.
-FORMATS: Final[Mapping[str, tuple[str, str]]] = {
-    **dict.fromkeys(("vqav2", "vqa", "okvqa", "textvqa", "vqacp", "advqa"), ("vqa", "VqaFormat")),
-    "vizwiz": ("vizwiz", "VizWizFormat"),
-    "gqa": ("gqa", "GqaFormat"),
-    "pope": ("pope", "PopeFormat"),
-    "easyvqa": ("easyvqa", "EasyVqaFormat"),
-    "jsonl": ("jsonl", "JsonlFormat"),
+FORMATS: Final[Mapping[str, Callable[[], Format]]] = {
+    **dict.fromkeys(("vqav2", "vqa", "okvqa", "textvqa", "vqacp", "advqa"), VqaFormat),
+    "vizwiz": VizWizFormat,
+    "gqa": GqaFormat,
+    "pope": PopeFormat,
+    "easyvqa": EasyVqaFormat,
+    "jsonl": JsonlFormat,
 }
 
 
@@ -39,6 +43,8 @@ class DataSet:
     Attributes:
         examples: the questions to ask, in the order of the annotations.
         whole: whether those are all of its questions.
+        content: what the format read of the files; None once `settled`.
+        part: the files of the questions alone, by name, where those are not all and the data set is `settled`.
     """
 
     name: str
@@ -46,6 +52,13 @@ class DataSet:
     sources: Sources
     examples: list[Example]
     whole: bool = True
+    content: Any = field(default=None, repr=False)
+    part: Mapping[str, bytes] | None = field(default=None, repr=False)
+
+    def settled(self) -> DataSet:
+        """The same once its questions are chosen: what was read is let go, but for the part that is to be scored."""
+        part = None if self.whole else self.format.part(self.content, self.examples)
+        return replace(self, content=None, part=part)
 
     def scoring_files(self, folder: Path) -> Sources:
         """The files to score against; where a part was asked, that part, written into the folder.
@@ -55,11 +68,16 @@ class DataSet:
         """
         if self.whole:
             return self.sources
+        part = self.settled().part if self.part is None else self.part
+        if part is None:
+            raise AssertionError("a part of a data set has files of its own")
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise DataError(folder, f"the folder cannot be made: {error.strerror}") from error
-        return self.format.select(self.sources, self.examples, folder)
+        for name, data in part.items():
+            write_whole(folder / name, data)
+        return self.sources.within(folder, part)
 
     def score(self, files: Sources, results: Path, answerability: Path | None, code: str) -> Scores:
         """Score a results file by the official evaluator.
@@ -100,12 +118,14 @@ def load(name: str, sources: Sources) -> DataSet:
 
     Raises:
         KeyError: there is none of this name.
-        DataError: a file is missing or broken, or a question is there twice.
+        DataError: a file is missing or broken, or a question cannot be asked or is there twice.
+        NoFileError: a file is not given.
     """
-    module, kind = FORMATS[name]
-    made: Callable[[], Format] = getattr(import_module(f"service.evaluation.running.formats.{module}"), kind)
-    form = made()
-    return DataSet(name, form, sources, form.load(sources))
+    form = FORMATS[name]()
+    content = form.read(sources)
+    with uncollected():
+        examples = form.examples(sources, content)
+    return DataSet(name, form, sources, examples, content=content)
 
 
 def select(data: DataSet, only: Sequence[tuple[str, str]], limit: int | None) -> DataSet:
@@ -145,7 +165,7 @@ def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
     Raises:
         RunError: pictures are missing; the message says how many and names the first.
     """
-    there = {path: path.is_file() for path in dict.fromkeys(example.image for example in data.examples)}
+    there = {path: _is_file(path) for path in dict.fromkeys(example.image for example in data.examples)}
     missing = [path for path, found in there.items() if not found]
     if not missing:
         return data, 0
@@ -155,6 +175,13 @@ def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
     if not skip_missing or not left:
         raise RunError(f"{what}. See --images and --image-name, or leave their questions out with --skip-missing.")
     return replace(data, examples=left, whole=False), len(data.examples) - len(left)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # a name that no file can have
 
 
 def _value(example: Example, key: str) -> str | None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import service
+from service.evaluation.layout import VIEWS
 from service.evaluation.records import Prediction
-from service.evaluation.running.asker import TOP_K, Asker, RunError
+from service.evaluation.running.asker import Asker, InterruptedRunError, RunError
 from service.evaluation.running.datasets import DataSet
+from service.evaluation.running.fingerprint import Choices, fingerprint
 from service.evaluation.running.journal import Journal
 from service.evaluation.running.outcome import write_outcome
-from service.evaluation.running.run_files import RunFiles, digest
+from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace, ask_view
 from service.evaluation.running.steady import SteadyAsker
-from service.evaluation.running.stopping import Stopping
+from service.evaluation.running.stopping import SignalError, Stopping, ended_by_signals
 from service.evaluation.running.views import View
-
-KEPT = "What was answered is kept in {folder}; the same command again goes on from there."
 
 
 class Watcher(Protocol):
@@ -42,7 +42,8 @@ class Plan:
     """All that a run is.
 
     Attributes:
-        options: what else the answers depend on, for the fingerprint; JSON values.
+        data: what is asked; `settled`.
+        choices: what else the answers depend on.
         code: which version of the VQA code scores.
         fresh: throw away what an earlier run left in the folder.
     """
@@ -51,7 +52,7 @@ class Plan:
     views: Sequence[View]
     folder: RunFiles
     pace: Pace
-    options: Mapping[str, Any] = field(default_factory=dict)
+    choices: Choices = field(default_factory=Choices)
     code: str = "2021"
     fresh: bool = False
 
@@ -66,17 +67,20 @@ class Stopped:
 
 
 def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> dict[str, Any] | Stopped:
-    """Run a plan to its end, or until SIGINT or SIGTERM.
+    """Run a plan to its end, or until SIGINT or SIGTERM; the caller holds the folder's lock.
 
     Returns:
         What `evaluation.json` holds, or where a signal stopped the run.
 
     Raises:
-        RunError: the run cannot begin or cannot go on; what was answered is kept.
+        RunError: the run cannot begin.
+        InterruptedRunError: it cannot go on; what was answered is kept.
+        SignalError: a signal came before anything was asked.
         DataError: a file cannot be read or written.
     """
-    plan.data.rehearse()
-    with plan.folder.locked(), ExitStack() as stack:
+    with ended_by_signals():
+        plan.data.rehearse()
+    with ExitStack() as stack:
         journals: dict[str, Journal] = {}
         speed: dict[str, dict[str, Any]] = {}
         facts: dict[str, Any] = {}
@@ -86,7 +90,7 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
                 models = await asker.models()
                 facts.update(_claim(plan, asker.place, models))
                 steady = SteadyAsker(asker, models)
-                with Stopping() as stopping:
+                with Stopping(at_once=watcher.end) as stopping:
                     for view in plan.views:
                         journals[view.name] = stack.enter_context(Journal(plan.folder.journal(view.name)))
                     for view in plan.views:
@@ -98,24 +102,30 @@ def evaluate(plan: Plan, make_asker: Callable[[], Asker], watcher: Watcher) -> d
         try:
             signal = asyncio.run(run())
         except RunError as error:
-            if journals:
-                raise RunError(f"{error}. {KEPT.format(folder=plan.folder.path)}") from error
+            if any(example.question_id in journal for journal in journals.values() for example in plan.data.examples):
+                raise InterruptedRunError(str(error)) from error
             raise
         if signal is not None:
             answered = sum(e.question_id in journal for journal in journals.values() for e in plan.data.examples)
             return Stopped(signal, answered, len(plan.data.examples) * len(journals))
-        return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
+        for name in VIEWS:
+            # A view that an earlier start asked to its end stays in the outcome.
+            if name not in journals and plan.folder.journal(name).exists():
+                journal = stack.enter_context(Journal(plan.folder.journal(name)))
+                if journal.covers(example.question_id for example in plan.data.examples):
+                    journals[name] = journal
+        journals = {name: journals[name] for name in VIEWS if name in journals}
+        try:
+            with ended_by_signals():
+                return write_outcome(plan.folder, plan.data, journals, code=plan.code, facts=facts, speed=speed)
+        except SignalError as error:
+            questions = len(plan.data.examples) * len(journals)
+            return Stopped(error.signal, questions, questions)
 
 
 def _claim(plan: Plan, place: str, models: list[dict[str, Any]]) -> dict[str, Any]:
     """Make the folder this run's; returns the facts of the run."""
-    fingerprint = {
-        "dataset": plan.data.name,
-        "files": {name: digest(path) for name, path in plan.data.sources.files.items()},
-        "models": models,
-        "top_k": TOP_K,
-        **plan.options,
-    }
+    found = fingerprint(plan.data, plan.choices, models)
     facts = {
         "version": service.__version__,
         "place": place,
@@ -124,8 +134,8 @@ def _claim(plan: Plan, place: str, models: list[dict[str, Any]]) -> dict[str, An
         "questions": len(plan.data.examples),
         "concurrency": plan.pace.concurrency,
     }
-    plan.folder.claim(fingerprint, facts, fresh=plan.fresh)
-    return {"fingerprint": fingerprint, **facts}
+    plan.folder.claim(found, facts, fresh=plan.fresh)
+    return {"fingerprint": found, **facts}
 
 
 async def _ask(

@@ -8,17 +8,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
 from service.errors import DataError
 from service.evaluation.records import Prediction
+from service.evaluation.running.checked import prediction as checked
 from service.scoring.scores import QuestionId
 
 _DEFAULTS = {
     field.name: field.default for field in dataclasses.fields(Prediction) if field.default is not dataclasses.MISSING
 }
-_NAMES = frozenset((*_DEFAULTS, "question_id"))
 
 
 class Journal:
@@ -55,6 +56,10 @@ class Journal:
         """Whether the question has an answer that is no failure."""
         return question_id in self._lines and question_id not in self._failed
 
+    def covers(self, question_ids: Iterable[QuestionId]) -> bool:
+        """Whether every one of these questions was asked, whatever came of it."""
+        return all(question_id in self._lines for question_id in question_ids)
+
     def append(self, prediction: Prediction) -> None:
         """Add a prediction; an earlier one of the same question counts no more.
 
@@ -85,13 +90,16 @@ class Journal:
         end = 0
         with os.fdopen(os.dup(self._file.fileno()), "rb") as lines:
             for number, line in enumerate(lines, 1):
+                if line.endswith(b"\n") and not line.strip():
+                    end += len(line)
+                    continue
                 try:
                     prediction = _prediction(line)
-                except (ValueError, TypeError, RecursionError) as error:
+                except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n"):
                         self._cut(end)
                         return end
-                    what = "no line of a journal; --fresh starts anew"
+                    what = f"no line of a journal ({error}); mend or remove it, and its question is asked again"
                     raise DataError(self.path, what, f"line {number}") from error
                 self._note(prediction, end, len(line))
                 end += len(line)
@@ -131,11 +139,9 @@ def _prediction(line: bytes) -> Prediction:
     """A line as a prediction.
 
     Raises:
-        ValueError, TypeError: it is none.
+        ValueError: it is none.
     """
     row = json.loads(line.decode("utf-8"))
-    if not isinstance(row, dict) or not row.keys() <= _NAMES or not isinstance(row.get("question_id"), int | str):
-        raise ValueError("not a row of a journal")
-    row["candidates"] = tuple((answer, probability) for answer, probability in row.get("candidates", ()))
-    row["warnings"] = tuple(row.get("warnings", ()))
-    return Prediction(**row)
+    if not isinstance(row, dict):
+        raise ValueError("it must be an object")
+    return checked(row)

@@ -107,7 +107,8 @@ def write_outcome(
         notes = data.format.notes(scores.per_question, _pairs(data.examples, journal))
         scores = dataclasses.replace(scores, notes=(*scores.notes, *notes))
         outcomes[view] = ViewOutcome(count(prediction for _, prediction in _pairs(data.examples, journal)), scores)
-    numbers = all(type(example.question_id) is int for example in data.examples)
+    # Ids beyond 64 bits are texts in the table.
+    numbers = all(isinstance(e.question_id, int) and abs(e.question_id) < 1 << 63 for e in data.examples)
     write_table(folder.parquet, _rows(data, journals, outcomes), ids_are_numbers=numbers)
     document = {
         "dataset": data.name,

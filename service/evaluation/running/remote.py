@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -41,6 +42,7 @@ class ServerAsker:
         model: str | None = None,
         concurrency: int = 4,
     ) -> None:
+        _check_address(url)
         self.place = url.rstrip("/")
         self._options = {"top_k": str(TOP_K), "priority": "batch"}
         self._options |= {name: value for name, value in (("policy", policy), ("model", model)) if value is not None}
@@ -70,6 +72,9 @@ class ServerAsker:
                 {name: model[name] for name in ("id", "backend", "revision", "calibration")}
                 for model in response.json()["models"]
             ]
+        except httpx.HTTPStatusError as error:
+            what = f"it replied to GET /models with status {error.response.status_code}"
+            raise RunError(f"no usable reply from {self.place}: {what}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RunError(f"no usable reply from {self.place}: {_reason(error)}") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -80,14 +85,23 @@ class ServerAsker:
 
     async def ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
         """Ask about one picture, sent once (in parts where the server takes fewer at once); as `Asker.ask`."""
+        return await self._in_parts(picture, questions, frozenset())
+
+    async def _in_parts(
+        self, picture: bytes, questions: Sequence[tuple[QuestionId, str]], adapted: frozenset[str]
+    ) -> list[Outcome]:
+        """Ask within the limits that are known; `adapted` names those that the server taught by refusing."""
         most = self._most or len(questions)
         outcomes: list[Outcome] = []
         for start in range(0, len(questions), most):
-            outcomes += await self._ask(picture, questions[start : start + most])
+            outcomes += await self._ask(picture, questions[start : start + most], adapted)
         return outcomes
 
-    async def _ask(self, picture: bytes, questions: Sequence[tuple[QuestionId, str]]) -> list[Outcome]:
-        fields = {"questions": json.dumps([text for _, text in questions]), "timeout_ms": str(self._timeout_ms)}
+    async def _ask(
+        self, picture: bytes, questions: Sequence[tuple[QuestionId, str]], adapted: frozenset[str]
+    ) -> list[Outcome]:
+        timeout_ms = self._timeout_ms
+        fields = {"questions": json.dumps([text for _, text in questions]), "timeout_ms": str(timeout_ms)}
         try:
             response = await self._client.post("/answers", files={"image": picture}, data=self._options | fields)
         except httpx.TransportError as error:
@@ -106,28 +120,49 @@ class ServerAsker:
             raise RunError(
                 f"no usable reply from {self.place} (status {response.status_code}): it is no VQA service's"
             ) from error
-        if self._adapted(document, len(questions)):
-            return await self.ask(picture, questions)
+        refused = self._adapt(document, {"timeout_ms": timeout_ms, "questions": len(questions)})
+        if refused is not None and refused not in adapted:
+            return await self._in_parts(picture, questions, adapted | {refused})
         if response.status_code in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
             return [Later(question_id, code, detail, _retry_after(response)) for question_id, _ in questions]
         return [problem(question_id, code, detail) for question_id, _ in questions]
 
-    def _adapted(self, document: dict[str, Any], asked: int) -> bool:
-        """Whether the server only wants shorter deadlines or fewer questions at once than were asked for."""
-        limit = document.get("limit")
-        if document["code"] != Code.INVALID_FIELD or not isinstance(limit, int) or limit < 1:
-            return False
-        if document.get("field") == "timeout_ms" and limit < _TIMEOUT_MS:
+    def _adapt(self, document: dict[str, Any], sent: Mapping[str, int]) -> str | None:
+        """Take over a limit by which the server refused a request; returns the field, None where it is no limit.
+
+        Args:
+            document: the refusal.
+            sent: what the request held of the fields that can be lowered.
+        """
+        limit, field = document.get("limit"), document.get("field")
+        if document["code"] != Code.INVALID_FIELD or not isinstance(limit, int) or isinstance(limit, bool):
+            return None
+        if not isinstance(field, str) or not 1 <= limit < sent.get(field, 0):
+            return None
+        if field == "timeout_ms":
             self._timeout_ms = limit
-            return True
-        if document.get("field") == "questions" and limit < asked:
+        else:
             self._most = limit
-            return True
-        return False
+        return field
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+def _check_address(url: str) -> None:
+    """Refuse what is no address of a server.
+
+    Raises:
+        RunError: what is wrong with it.
+    """
+    try:
+        parts = urlsplit(url)
+        wrong = "" if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else "no host and port"
+    except ValueError as error:
+        wrong = str(error)
+    if wrong:
+        raise RunError(f"{url!r} is no address of a server ({wrong}); it must be like http://127.0.0.1:8000")
 
 
 def _outcome(question_id: QuestionId, item: dict[str, Any]) -> Outcome:

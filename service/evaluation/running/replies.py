@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.evaluation.records import Prediction
+from service.evaluation.running.checked import prediction as checked
 from service.gateway import Reply
 from service.scoring.scores import QuestionId
 
@@ -48,35 +49,36 @@ def from_document(reply: Mapping[str, Any], question_id: QuestionId) -> Predicti
     """A reply of `POST /answers`, as its JSON has it, as a prediction.
 
     Raises:
-        KeyError, TypeError: it is not of the contract's shape.
+        KeyError, TypeError, ValueError: it is not of the contract's shape.
     """
     model, image, times = reply["model"], reply["image"], reply["timings_ms"]
-    return Prediction(
-        question_id,
-        answer=reply["answer"],
-        confidence=reply["confidence"],
-        calibrated=reply["calibrated"],
-        answerable=reply["answerable"],
-        answerability=reply["answerability"],
-        abstained=reply["abstained"],
-        candidates=tuple((c["answer"], c["probability"]) for c in reply["candidates"]),
-        off_set=reply["off_set"],
-        raw_answer=reply["raw_answer"],
-        answer_type=reply["answer_type"],
-        backend=reply["backend"],
-        model=model["id"],
-        revision=model["revision"],
-        calibration=model["calibration"],
-        cached=reply["cached"],
-        warnings=tuple(w["code"] for w in reply["warnings"]),
-        image_sha256=image["sha256"],
-        width=image["width"],
-        height=image["height"],
-        decode_ms=times["decode"],
-        queue_ms=times["queue"],
-        inference_ms=times["inference"],
-        total_ms=times["total"],
-    )
+    row = {
+        "question_id": question_id,
+        "answer": reply["answer"],
+        "confidence": reply["confidence"],
+        "calibrated": reply["calibrated"],
+        "answerable": reply["answerable"],
+        "answerability": reply["answerability"],
+        "abstained": reply["abstained"],
+        "candidates": tuple((c["answer"], c["probability"]) for c in reply["candidates"]),
+        "off_set": reply["off_set"],
+        "raw_answer": reply["raw_answer"],
+        "answer_type": reply["answer_type"],
+        "backend": reply["backend"],
+        "model": model["id"],
+        "revision": model["revision"],
+        "calibration": model["calibration"],
+        "cached": reply["cached"],
+        "warnings": tuple(w["code"] for w in reply["warnings"]),
+        "image_sha256": image["sha256"],
+        "width": image["width"],
+        "height": image["height"],
+        "decode_ms": times["decode"],
+        "queue_ms": times["queue"],
+        "inference_ms": times["inference"],
+        "total_ms": times["total"],
+    }
+    return checked(row)
 
 
 def _rounded(value: float | None) -> float | None:

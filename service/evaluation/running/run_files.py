@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +17,15 @@ from service.evaluation.layout import (
     PAGE,
     PREDICTIONS_FILE,
     RUN_FILE,
+    SELECTED,
     SELECTION,
     VIEWS,
     suffix,
 )
 from service.evaluation.running.asker import RunError
 from service.files import read_json, write_whole
+
+_SHOWN = 5
 
 
 class RunFiles:
@@ -92,7 +94,7 @@ class RunFiles:
         finally:
             os.close(descriptor)
 
-    def claim(self, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], *, fresh: bool) -> bool:
+    def claim(self, fingerprint: Mapping[str, Any], facts: Mapping[str, Any], *, fresh: bool) -> None:
         """Make the folder this run's, or find that it is so already.
 
         Args:
@@ -100,66 +102,52 @@ class RunFiles:
             facts: what else is worth knowing of the run; kept from its first start.
             fresh: throw away what an earlier run has left.
 
-        Returns:
-            Whether an earlier start of the same run is resumed.
-
         Raises:
-            RunError: another run's answers lie here; the message names what differs.
-            DataError: `run.json` cannot be read or written.
+            RunError: another run's answers lie here, and the message names what differs; or files that are no run's.
+            DataError: a file cannot be written or removed.
         """
-        journals = [path for view in VIEWS if (path := self.journal(view)).exists()]
-        if fresh:
-            self._clear()
-        elif self.run.exists():
-            earlier = read_json(self.run)
-            if not isinstance(earlier, dict) or not isinstance(earlier.get("fingerprint"), dict):
-                raise DataError(self.run, "no description of a run; --fresh starts anew")
-            differences = _differences(earlier["fingerprint"], _plain(fingerprint))
+        earlier = self._earlier()
+        if earlier is not None and not fresh:
+            differences = _differences(earlier, _plain(fingerprint))
             if differences:
                 raise RunError(
                     f"{self.path} holds answers of another run: {'; '.join(differences)}. "
                     "Take another --out, or --fresh to start anew."
                 )
-            return bool(journals)
-        elif journals:
-            raise RunError(
-                f"{self.path} holds {journals[0].name} and no run.json that says whose answers those are. "
-                "Take another --out, or --fresh to start anew."
-            )
+            return
+        if fresh:
+            self._clear()
         document = {"fingerprint": fingerprint, "facts": facts}
         write_whole(self.run, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
-        return False
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The fingerprint of the run whose folder this is; None where the folder is empty.
+
+        Raises:
+            RunError: it holds something else than a run; nothing of that may be lost.
+        """
+        try:
+            about = read_json(self.run) if self.run.exists() else None
+        except DataError:
+            about = None
+        if isinstance(about, dict) and isinstance(about.get("fingerprint"), dict):
+            return dict(about["fingerprint"])
+        strange = sorted(path.name for path in self.path.iterdir() if not path.name.startswith("."))
+        if strange:
+            shown = ", ".join(strange[:_SHOWN]) + (", …" if len(strange) > _SHOWN else "")
+            raise RunError(f"{self.path} is no folder of a run and not empty ({shown}); take another --out")
+        return None
 
     def _clear(self) -> None:
-        """Remove what an earlier run has left; journals first, as long as `run.json` says whose they are."""
+        """Remove what an earlier run has left, by name; journals first, as long as `run.json` says whose they are."""
         files = [make(view) for make in (self.journal, self.results, self.answerability) for view in VIEWS]
-        files += [self.path / PAGE, self.path / FIGURES, self.parquet, self.evaluation, self.run]
-        if self.selection.is_dir():
-            files += list(self.selection.iterdir())
+        files += [self.path / PAGE, self.path / FIGURES, self.parquet, self.evaluation]
+        files += [*(self.selection / name for name in SELECTED), self.run]
         try:
             for path in files:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(path, f"it cannot be removed: {error.strerror}") from error
-
-
-def digest(path: Path) -> str | dict[str, str]:
-    """The SHA-256 of a file, hexadecimal, or of each file in a folder (GQA comes in chunks).
-
-    Raises:
-        DataError: it cannot be read.
-    """
-    try:
-        if path.is_dir():
-            return {part.name: _digest(part) for part in sorted(path.iterdir()) if part.is_file()}
-        return _digest(path)
-    except OSError as error:
-        raise DataError(path, f"it cannot be read: {error.strerror}") from error
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:

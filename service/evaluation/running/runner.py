@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -88,11 +89,14 @@ async def ask_view(
 
 
 async def _until_done(workers: list[asyncio.Task[None]], stop: asyncio.Task[bool]) -> None:
-    """Wait for all workers, or for the first error among them, or for the end of the grace after `stop`."""
+    """Wait for all workers, or for the first error among them, or for the end of the one grace after `stop`."""
     left = set(workers)
+    deadline: float | None = None
     while left:
-        waiting = {*left} if stop.done() else {*left, stop}
-        timeout = GRACE_S if stop.done() else None
+        if stop.done() and deadline is None:
+            deadline = time.monotonic() + GRACE_S
+        waiting = {*left, stop} if deadline is None else left
+        timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         done, _ = await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if not done:
             return

@@ -1,4 +1,8 @@
-"""All questions and views of a run as one Parquet table, a row each."""
+"""All questions and views of a run as one Parquet table, a row each.
+
+`top_probability`, `margin` and `entropy` say how sure the model is among the candidates that a reply
+lists, `TOP_K` at most.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,14 @@ from typing import Any
 
 from service.errors import DataError, needs
 from service.evaluation.records import Scored
+from service.scoring.rounding import total
 
 _ROWS_AT_ONCE = 8192
 
-# Name, Arrow type and value of each column. `accuracy` is 0 to 1 in the data set's own metric; times are milliseconds.
+# Name, Arrow type and value of each column. `accuracy` is 0 to 1 in the data set's own metric; times are milliseconds;
+# `image` is absolute, so that reports find the pictures from anywhere.
 _COLUMNS: tuple[tuple[str, str, Callable[[Scored], Any]], ...] = (
-    ("image", "string", lambda row: str(row.example.image)),
+    ("image", "string", lambda row: str(row.example.image.absolute())),
     ("question", "string", lambda row: row.example.question),
     ("question_type", "string", lambda row: row.example.question_type),
     ("answer_type", "string", lambda row: row.example.answer_type),
@@ -53,16 +59,6 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Scored], Any]], ...] = (
 )
 
 
-def check_arrow() -> None:
-    """Make sure that tables can be written, before anything is asked.
-
-    Raises:
-        MissingExtraError: pyarrow is not installed.
-    """
-    with needs("pyarrow"):
-        import pyarrow  # noqa: F401
-
-
 def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbers: bool) -> None:
     """Write the table, whole or not at all.
 
@@ -72,10 +68,12 @@ def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbe
         ids_are_numbers: question ids are a column of integers, else of texts.
 
     Raises:
-        DataError: it cannot be written.
+        DataError: it cannot be written, or a value does not fit its column.
+        MissingExtraError: pyarrow is not installed.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
+    with needs("pyarrow"):
+        import pyarrow as pa
+        from pyarrow import parquet
 
     types = {
         "string": pa.string(),
@@ -99,6 +97,8 @@ def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbe
         part.replace(path)
     except OSError as error:
         raise DataError(path, f"it cannot be written: {error.strerror or error}") from error
+    except (pa.ArrowException, OverflowError) as error:
+        raise DataError(path, f"a value does not fit its column: {error}") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -145,9 +145,12 @@ def _margin(row: Scored) -> float | None:
 
 
 def _entropy(row: Scored) -> float | None:
-    """Shannon entropy in nats of the candidates, their probabilities scaled to add up to one."""
+    """Shannon entropy in nats over the listed candidates alone, their probabilities scaled to add up to one.
+
+    The rest of the distribution is not in the reply, so this is not the entropy of all answers.
+    """
     probabilities = [probability for _, probability in row.prediction.candidates if probability > 0]
-    total = sum(probabilities)
-    if total <= 0:
+    whole = total(probabilities)
+    if whole <= 0:
         return None
-    return -sum(p / total * math.log(p / total) for p in probabilities)
+    return -total(p / whole * math.log(p / whole) for p in probabilities)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from service.errors import DataError
 from service.evaluation.records import Example, Prediction
+from service.scoring.rows import kind_of
 from service.scoring.scores import QuestionId
 
 Pairs = Iterable[tuple[Example, Prediction]]
+
+
+class NoFileError(Exception):
+    """A file of a data set is not given, or one too many; the message names the option."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,12 @@ class Sources:
         """The file of a format that has one.
 
         Raises:
-            DataError: none is given, or two are.
+            NoFileError: none is given, or two are.
         """
         files = set(self.files.values())
         if len(files) != 1:
-            what = "one file holds this data set; give it with --annotations"
-            raise DataError(", ".join(map(str, sorted(files))) or "no file", what)
+            which = "instead of two" if files else "and none is given"
+            raise NoFileError(f"one file holds this data set, {which}; give it with --annotations")
         return files.pop()
 
     def folder(self, file: Path) -> Path:
@@ -53,19 +58,32 @@ class Sources:
         beside = file.parent / "images"
         return self.images or (beside if beside.is_dir() else file.parent)
 
-    def at(self, file: Path) -> Sources:
-        """The same with another only file."""
-        return replace(self, questions=None, annotations=file)
+    def within(self, folder: Path, names: Iterable[str]) -> Sources:
+        """The same with other files, by their names in a folder."""
+        files = {Path(name).stem: folder / name for name in names}
+        return replace(self, questions=files.get("questions"), annotations=files.get("annotations"))
 
 
 class Format(Protocol):
     """How a data set is read and its results are written."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """Its questions, in the order of the annotations.
+    def read(self, sources: Sources) -> Any:
+        """What its files hold; large files are read this once.
 
         Raises:
-            DataError: a file is missing or broken, or a question is there twice.
+            DataError: a file is missing or broken.
+            NoFileError: one is not given.
+        """
+
+    def examples(self, sources: Sources, content: Any) -> list[Example]:
+        """Its questions, in the order of the annotations.
+
+        Args:
+            sources: where it lies.
+            content: what `read` gave.
+
+        Raises:
+            DataError: a question cannot be asked, or is there twice.
         """
 
     def results(self, pairs: Pairs) -> bytes:
@@ -74,8 +92,8 @@ class Format(Protocol):
     def answerability(self, pairs: Pairs) -> bytes | None:
         """The results of the answerability task; None where the data set has no such task."""
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """Write the part of the files that is about these examples into a folder, and say where it lies."""
+    def part(self, content: Any, examples: Sequence[Example]) -> dict[str, bytes]:
+        """The files of these examples alone, by name; a name begins as the field of `Sources` that it is for."""
 
     def accuracies(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> dict[QuestionId, float]:
         """The accuracy of each question, 0 to 1, from what the evaluator says of single questions.
@@ -110,9 +128,7 @@ class PlainFormat:
         found = sum(p.answer is None and accuracy > 0 for p, accuracy in self.official(per_question, pairs))
         if not found:
             return []
-        return [
-            f"{found:,} questions without an answer are right in these numbers: the empty text is among the answers"
-        ]
+        return [f"questions without an answer that these numbers take for right, as the empty text is: {found:,}"]
 
 
 def json_bytes(value: Any) -> bytes:
@@ -165,14 +181,27 @@ def text_at(path: Path, place: str, row: Any, name: str) -> str:
     return str(row[name])
 
 
+def type_at(path: Path, place: str, row: Mapping[str, Any], name: str) -> str | None:
+    """The type under a key; None where there is none.
+
+    Raises:
+        DataError: it is there and no text.
+    """
+    value = row.get(name)
+    if value is not None and not isinstance(value, str):
+        raise DataError(path, f"it must be a text, and is {kind_of(value)}", f"{place}.{name}")
+    return value
+
+
 def check_distinct(path: Path, ids: Iterable[tuple[str, QuestionId]]) -> None:
-    """Refuse a question id that is there twice.
+    """Refuse a question id that is there twice; the number 7 and the text "7" are the same in a table.
 
     Raises:
         DataError: with both places.
     """
-    seen: dict[QuestionId, str] = {}
+    seen: dict[str, str] = {}
     for place, question_id in ids:
-        if question_id in seen:
-            raise DataError(path, f"question {question_id!r} is there twice, also at {seen[question_id]}", place)
-        seen[question_id] = place
+        if str(question_id) in seen:
+            what = f"question {question_id!r} is there twice, also at {seen[str(question_id)]}"
+            raise DataError(path, what, place)
+        seen[str(question_id)] = place

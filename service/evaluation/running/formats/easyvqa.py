@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
-from service.files import write_whole
-from service.scoring.easyvqa import read_questions
+from service.scoring.easyvqa import Question, read_questions
 from service.scoring.scores import QuestionId
 
 _PICTURE: Final = "{image}.png"
@@ -18,13 +16,17 @@ _PICTURE: Final = "{image}.png"
 class EasyVqaFormat(PlainFormat):
     """A question is known by its place in the array, from 0."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> list[Question]:
+        """As `Format.read`."""
+        return read_questions(sources.only_file())
+
+    def examples(self, sources: Sources, content: list[Question]) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
         folder = sources.folder(path)
         template = sources.image_name or _PICTURE
         examples = []
-        for index, row in enumerate(read_questions(path)):
+        for index, row in enumerate(content):
             name = picture_name(path, f"[{index}]", template, {"image": row.image_id})
             extra = {"picture": str(row.image_id)}
             answers = (row.answer,)
@@ -37,13 +39,10 @@ class EasyVqaFormat(PlainFormat):
         """[{"question_id", "answer"}], where an id is a place among the questions that were asked."""
         return json_bytes([{"question_id": index, "answer": said(p)} for index, (_, p) in enumerate(pairs)])
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`; questions get other places there, and so other ids."""
-        rows = read_questions(sources.only_file())
-        asked = [rows[int(example.question_id)] for example in examples]
-        file = folder / "questions.json"
-        write_whole(file, json_bytes([[row.question, row.answer, row.image_id] for row in asked]))
-        return sources.at(file)
+    def part(self, content: list[Question], examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`; questions get other places there, and so other ids."""
+        asked = [content[int(example.question_id)] for example in examples]
+        return {"questions.json": json_bytes([[row.question, row.answer, row.image_id] for row in asked])}
 
     def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
         """By place."""

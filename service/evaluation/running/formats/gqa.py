@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from service.errors import DataError
 from service.evaluation.records import Example, Prediction
@@ -18,7 +17,6 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.files import write_whole
 from service.scoring.gqa_files import read_objects
 from service.scoring.scores import QuestionId
 
@@ -29,12 +27,16 @@ _PICTURE: Final = "{imageId}.jpg"
 class GqaFormat(PlainFormat):
     """All questions are asked, those outside the balanced set too: consistency is over both."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`; the question type is GQA's structural type."""
+    def read(self, sources: Sources) -> dict[str, Any]:
+        """As `Format.read`."""
+        return read_objects(sources.only_file(), "questions")
+
+    def examples(self, sources: Sources, content: dict[str, Any]) -> list[Example]:
+        """As `Format.examples`; the question type is GQA's structural type."""
         path = sources.only_file()
         folder = sources.folder(path)
         examples = []
-        for question_id, row in read_objects(path, "questions").items():
+        for question_id, row in content.items():
             place = f"question {question_id}"
             question, answer = text_at(path, place, row, "question"), text_at(path, place, row, "answer")
             types = row.get("types")
@@ -50,13 +52,10 @@ class GqaFormat(PlainFormat):
         """[{"questionId", "prediction"}]."""
         return json_bytes([{"questionId": e.question_id, "prediction": said(p)} for e, p in pairs])
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`; a part has no consistency where it entails what was not asked, and the scores say so."""
-        rows = read_objects(sources.only_file(), "questions")
+    def part(self, content: dict[str, Any], examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`; a part has no consistency where it entails what was not asked, and the scores say so."""
         wanted = {str(example.question_id) for example in examples}
-        file = folder / "questions.json"
-        write_whole(file, json_bytes({key: rows[key] for key in rows if key in wanted}))
-        return sources.at(file)
+        return {"questions.json": json_bytes({key: row for key, row in content.items() if key in wanted})}
 
     def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
         """By id; outside the balanced set, which is all that the evaluator scores, an answer is right word for word."""

@@ -2,54 +2,68 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from service.evaluation.records import Example
 from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    check_distinct,
     extra_texts,
     json_bytes,
     json_lines,
     picture_name,
     said,
+    type_at,
 )
-from service.files import write_whole
 from service.scoring.jsonl import read_rows
+from service.scoring.scores import QuestionId
+
+Rows = Mapping[QuestionId, dict[str, Any]]
 
 _KNOWN: Final = ("question_id", "image", "question", "answer_type", "question_type")
 
 
 class JsonlFormat(PlainFormat):
-    """Pictures are named from the file's folder, or from the folder that is given."""
+    """Pictures are named from the folder that is given, else from the file's folder or `images` in it."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> Rows:
+        """As `Format.read`."""
+        return read_rows(sources.only_file())
+
+    def examples(self, sources: Sources, content: Rows) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
-        folder = sources.images or path.parent
+        folders = [sources.images] if sources.images else [path.parent]
+        if not sources.images and (path.parent / "images").is_dir():
+            folders.append(path.parent / "images")
         template = sources.image_name or "{image}"
-        return [
-            Example(
-                question_id,
-                folder / picture_name(path, f"question {question_id!r}", template, row),
-                row["question"],
-                tuple(row["answers"]),
-                row.get("answer_type"),
-                row.get("question_type"),
-                extra_texts(row, *_KNOWN),
+        examples = []
+        for question_id, row in content.items():
+            place = f"question {question_id!r}"
+            name = picture_name(path, place, template, row)
+            folder = next((each for each in folders[:-1] if os.path.lexists(each / name)), folders[-1])
+            examples.append(
+                Example(
+                    question_id,
+                    folder / name,
+                    row["question"],
+                    tuple(row["answers"]),
+                    type_at(path, place, row, "answer_type"),
+                    type_at(path, place, row, "question_type"),
+                    extra_texts(row, *_KNOWN),
+                )
             )
-            for question_id, row in read_rows(path).items()
-        ]
+        check_distinct(path, ((f"question {e.question_id!r}", e.question_id) for e in examples))
+        return examples
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"question_id", "answer"}]."""
         return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`; each row gets its `question_id`, which by default is a line's number."""
-        rows = read_rows(sources.only_file())
-        file = folder / "annotations.jsonl"
-        write_whole(file, json_lines(rows[example.question_id] for example in examples))
-        return sources.at(file)
+    def part(self, content: Rows, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`; each row gets its `question_id`, which by default is a line's number."""
+        return {"annotations.jsonl": json_lines(content[example.question_id] for example in examples)}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.evaluation.records import Example
@@ -18,9 +17,12 @@ from service.evaluation.running.formats.base import (
     said,
     text_at,
 )
-from service.files import read_rows, write_whole
-from service.scoring.rows import records
+from service.files import read_rows
+from service.scoring.rows import id_of, records
 from service.scoring.scores import QuestionId
+
+Rows = list[tuple[str, QuestionId, dict[str, Any]]]
+"""Place, id and row of each question."""
 
 _KNOWN: Final = ("question_id", "image", "text")
 
@@ -28,12 +30,21 @@ _KNOWN: Final = ("question_id", "image", "text")
 class PopeFormat(PlainFormat):
     """A question without `question_id` is known by its place in the file, from 1."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> Rows:
+        """As `Format.read`."""
+        path = sources.only_file()
+        rows = records(path, read_rows(path), "image", "text", "label")
+        return [
+            (place, id_of(path, place, row, "question_id") if "question_id" in row else number, row)
+            for number, (place, row) in enumerate(rows, 1)
+        ]
+
+    def examples(self, sources: Sources, content: Rows) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
         folder = sources.folder(path)
         examples, places = [], []
-        for place, question_id, row in _rows(path):
+        for place, question_id, row in content:
             name = text_at(path, place, row, "image")
             if sources.image_name is not None:
                 name = picture_name(path, place, sources.image_name, row)
@@ -54,19 +65,9 @@ class PopeFormat(PlainFormat):
         unanswered = sum(prediction.answer is None for _, prediction in pairs)
         if not unanswered:
             return []
-        return [
-            f"{unanswered:,} questions without an answer are each a yes in these numbers, as in the official program"
-        ]
+        return [f"questions without an answer, each of which is a yes in these numbers, as officially: {unanswered:,}"]
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`."""
-        path = sources.only_file()
-        rows = {question_id: {**row, "question_id": question_id} for _, question_id, row in _rows(path)}
-        file = folder / "annotations.json"
-        write_whole(file, json_lines(rows[example.question_id] for example in examples))
-        return sources.at(file)
-
-
-def _rows(path: Path) -> list[tuple[str, QuestionId, dict[str, Any]]]:
-    rows = records(path, read_rows(path), "image", "text", "label")
-    return [(place, row.get("question_id", number), row) for number, (place, row) in enumerate(rows, 1)]
+    def part(self, content: Rows, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`."""
+        rows = {question_id: {**row, "question_id": question_id} for _, question_id, row in content}
+        return {"annotations.json": json_lines(rows[example.question_id] for example in examples)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
 from service.errors import DataError
@@ -16,9 +16,9 @@ from service.evaluation.running.formats.base import (
     picture_name,
     said,
     text_at,
+    type_at,
 )
-from service.files import write_whole
-from service.scoring.vqa_format import read_image_rows
+from service.scoring.vqa_format import Annotations, read_image_rows
 
 _KNOWN: Final = ("image", "question", "answer_type")
 
@@ -26,12 +26,16 @@ _KNOWN: Final = ("image", "question", "answer_type")
 class VizWizFormat(PlainFormat):
     """A question is known by its picture's name."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
+    def read(self, sources: Sources) -> Annotations:
+        """As `Format.read`."""
+        return read_image_rows(sources.only_file())
+
+    def examples(self, sources: Sources, content: Annotations) -> list[Example]:
+        """As `Format.examples`."""
         path = sources.only_file()
         folder = sources.folder(path)
         examples = []
-        for index, row in enumerate(read_image_rows(path).rows):
+        for index, row in enumerate(content.rows):
             place = f"[{index}]"
             image = text_at(path, place, row, "image")
             try:
@@ -40,7 +44,7 @@ class VizWizFormat(PlainFormat):
                 raise DataError(path, "it must be a list of objects with an answer", f"{place}.answers") from error
             name = picture_name(path, place, sources.image_name or "{image}", row)
             question = text_at(path, place, row, "question")
-            kind = row.get("answer_type")
+            kind = type_at(path, place, row, "answer_type")
             examples.append(Example(image, folder / name, question, answers, kind, extra=extra_texts(row, *_KNOWN)))
         return examples
 
@@ -61,9 +65,6 @@ class VizWizFormat(PlainFormat):
             rows.append({"image": example.question_id, "answerable": answerable})
         return json_bytes(rows)
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`."""
-        rows = read_image_rows(sources.only_file()).by_id
-        file = folder / "annotations.json"
-        write_whole(file, json_bytes([rows[example.question_id] for example in examples]))
-        return sources.at(file)
+    def part(self, content: Annotations, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`."""
+        return {"annotations.json": json_bytes([content.by_id[example.question_id] for example in examples])}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from service.errors import DataError
 from service.evaluation.records import Example
 from service.evaluation.running.formats.base import (
+    NoFileError,
     Pairs,
     PlainFormat,
     Sources,
@@ -18,10 +19,13 @@ from service.evaluation.running.formats.base import (
     picture_name,
     said,
     text_at,
+    type_at,
 )
-from service.files import write_whole
+from service.scoring.rows import id_of
 from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions
+
+Content = tuple[Questions, Annotations]
 
 _KNOWN: Final = ("question_id", "question", "question_type", "answer_type")
 _COCO: Final = "mscoco"
@@ -30,13 +34,25 @@ _COCO: Final = "mscoco"
 class VqaFormat(PlainFormat):
     """Questions and annotations in two files, or both in one where a row holds both (TextVQA)."""
 
-    def load(self, sources: Sources) -> list[Example]:
-        """As `Format.load`."""
-        questions, annotations = _read(sources)
+    def read(self, sources: Sources) -> Content:
+        """As `Format.read`."""
+        if sources.annotations is None:
+            raise NoFileError("the annotations are missing; give them with --annotations")
+        annotations = read_annotations(sources.annotations)
+        if sources.questions is None and not isinstance(annotations.rows[0].get("question"), str):
+            raise NoFileError(f"{sources.annotations} holds no questions; give them with --questions")
+        return read_questions(sources.questions or sources.annotations), annotations
+
+    def examples(self, sources: Sources, content: Content) -> list[Example]:
+        """As `Format.examples`."""
+        questions, annotations = content
         if questions.multiple_choice:
             raise DataError(questions.path, "multiple-choice questions are not asked; give the open-ended ones")
         for path, ids in ((questions.path, questions.ids), (annotations.path, _ids(annotations))):
-            check_distinct(path, ((f"[{index}]", question_id) for index, question_id in enumerate(ids)))
+            places = [(f"[{index}]", question_id) for index, question_id in enumerate(ids)]
+            for place, question_id in places:
+                id_of(path, place, {"question_id": question_id}, "question_id")
+            check_distinct(path, places)
         missing = [row["question_id"] for row in annotations.rows if row["question_id"] not in questions.rows]
         if missing:
             what = f"{len(missing)} annotated questions are not in {questions.path} (question {missing[0]!r})"
@@ -56,8 +72,8 @@ class VqaFormat(PlainFormat):
                     folder / name,
                     text,
                     _answers(annotations.path, where, row),
-                    row.get("answer_type"),
-                    row.get("question_type"),
+                    type_at(annotations.path, where, row, "answer_type"),
+                    type_at(annotations.path, where, row, "question_type"),
                     extra_texts(asked, *_KNOWN),
                 )
             )
@@ -67,24 +83,15 @@ class VqaFormat(PlainFormat):
         """[{"question_id", "answer"}]."""
         return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
 
-    def select(self, sources: Sources, examples: list[Example], folder: Path) -> Sources:
-        """As `Format.select`."""
-        questions, annotations = _read(sources)
+    def part(self, content: Content, examples: Sequence[Example]) -> dict[str, bytes]:
+        """As `Format.part`."""
+        questions, annotations = content
         rows = [annotations.by_id[example.question_id] for example in examples]
         asked = [questions.rows[example.question_id] for example in examples]
-        files = folder / "questions.json", folder / "annotations.json"
-        write_whole(files[0], json_bytes({**questions.head, "questions": asked}))
-        write_whole(files[1], json_bytes({**annotations.head, "annotations": rows}))
-        return Sources(files[0], files[1], sources.images, sources.image_name)
-
-
-def _read(sources: Sources) -> tuple[Questions, Annotations]:
-    if sources.annotations is None:
-        raise DataError(sources.questions or "no file", "the annotations are missing; give them with --annotations")
-    annotations = read_annotations(sources.annotations)
-    if sources.questions is None and not isinstance(annotations.rows[0].get("question"), str):
-        raise DataError(sources.annotations, "it holds no questions; give them with --questions")
-    return read_questions(sources.questions or sources.annotations), annotations
+        return {
+            "questions.json": json_bytes({**questions.head, "questions": asked}),
+            "annotations.json": json_bytes({**annotations.head, "annotations": rows}),
+        }
 
 
 def _ids(annotations: Annotations) -> list[QuestionId]:
