@@ -181,13 +181,13 @@ class TestThePage:
             row(evil, 0.0, evil, question=evil, answers=[evil, "a"], confidence=0.9, answer_type=evil, image=evil),
             row("2", 0.0, None, error="<b>code", detail=evil, question_type=evil, model=evil, backend=evil),
         ]
-        page, figures = report(write_run(tmp_path / "<i>run&", rows, prompt=evil))
+        page, figures = report(write_run(tmp_path / "<i>run&", rows, only=(evil,)))
         tags = {tag for tag, _ in page.elements}
         assert not {"script", "b", "i"} & tags
         assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
         assert page.text.count("<script>alert('x')</script>\"'&amp;") >= 8
         assert "<i>run&" in page.text
-        assert figures["run"]["fingerprint"]["prompt"] == evil
+        assert figures["run"]["fingerprint"]["only"] == [evil]
 
     def test_what_there_is_nothing_of_is_said_or_left_out(self, tmp_path: Path) -> None:
         folder = write_run(tmp_path / "run", [row(1, 1.0), row(2, 0.3)])

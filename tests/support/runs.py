@@ -19,6 +19,7 @@ from service.evaluation.records import Prediction
 from service.evaluation.running.asker import Asker, Outcome
 from service.evaluation.running.datasets import load
 from service.evaluation.running.evaluate import Plan, evaluate
+from service.evaluation.running.fingerprint import Choices
 from service.evaluation.running.formats.base import Sources
 from service.evaluation.running.local import LocalAsker
 from service.evaluation.running.run_files import RunFiles
@@ -50,13 +51,13 @@ def row(question_id: object, accuracy: float = 1.0, prediction: str | None = "re
     return {"view": "sighted", **asked, "answers": people, "prediction": prediction, **other}
 
 
-def write_run(folder: Path, rows: Iterable[Row], **options: Any) -> Path:
+def write_run(folder: Path, rows: Iterable[Row], **chosen: Any) -> Path:
     """Run `evaluate` over the rows' questions; each view has to have the same ones.
 
     Args:
         folder: of the run; beside it a folder with the questions and their pictures is made.
         rows: from `row`.
-        options: of the run, for its fingerprint.
+        chosen: of the run, for its fingerprint (`Choices`).
     """
     rows = list(rows)
     views = {view: [each for each in rows if each["view"] == view] for view in VIEWS}
@@ -69,7 +70,7 @@ def write_run(folder: Path, rows: Iterable[Row], **options: Any) -> Path:
     questions = [{name: each[name] for name in kept if name in each} for each in views["sighted"]]
     (data / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions))
     script = Script([{each["question_id"]: _prediction(each) for each in of_view} for of_view in views.values()])
-    return _run(folder, "jsonl", Sources(annotations=data / "questions.jsonl"), script, views, options)
+    return _run(folder, "jsonl", Sources(annotations=data / "questions.jsonl"), script, views, Choices(**chosen))
 
 
 def drawn_run(folder: Path, *, pictures: int, seed: int = 5, least: float = 0.0) -> Path:
@@ -85,16 +86,17 @@ def drawn_run(folder: Path, *, pictures: int, seed: int = 5, least: float = 0.0)
     write(data, Split.TEST, draw_split(Split.TEST, seed, pictures))
     sources = Sources(data / "questions.json", data / "annotations.json")
     asker = Careful(LocalAsker(load_settings(), 4), least)
-    return _run(folder, "vqav2", sources, asker, {"sighted": [1], "blank": [1]}, {"least": least})
+    return _run(folder, "vqav2", sources, asker, {"sighted": [1], "blank": [1]}, Choices())
 
 
 def _run(
-    folder: Path, name: str, sources: Sources, asker: Asker, views: dict[str, list[Any]], options: dict[str, Any]
+    folder: Path, name: str, sources: Sources, asker: Asker, views: dict[str, list[Any]], choices: Choices
 ) -> Path:
     data = load(name, sources)
     shown = make_views([view for view in BLIND if views.get(view)], [each.image for each in data.examples], 0)
-    plan = Plan(data, shown, RunFiles(folder), Pace(4), options)
-    evaluate(plan, lambda: asker, watcher(quiet=True))
+    plan = Plan(data.settled(), shown, RunFiles(folder), Pace(4), choices)
+    with plan.folder.locked():
+        evaluate(plan, lambda: asker, watcher(quiet=True))
     return folder
 
 
