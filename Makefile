@@ -1,7 +1,7 @@
 # make serve     sets everything up and serves the embedded model (the main job)
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
-# The rest: install, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt.
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt, clean.
 
 PYTHON ?= python3
 VENV := .venv

@@ -9,12 +9,11 @@ import gc
 import gzip
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from service.errors import DataError
 
@@ -66,7 +65,7 @@ def read_rows(path: Path) -> list[tuple[str, Any]]:
     """The rows of a JSON array or of JSON Lines, each with its place (`[3]`, `line 4`).
 
     Raises:
-        DataError: as `read_json`, or it is JSON and neither an array nor one object a line.
+        DataError: as `read_json`, or it is one value that is no array, over several lines.
     """
     text = read_text(path)
     if text.lstrip().startswith("["):
@@ -74,8 +73,21 @@ def read_rows(path: Path) -> list[tuple[str, Any]]:
     if not text.strip():
         raise DataError(path, _EMPTY)
     # Only a line feed ends a line: JSON may hold the other separators that `splitlines` knows.
-    lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-    return [(f"line {number}", _parsed(path, line, number)) for number, line in lines]
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    try:
+        return [(f"line {number}", _parsed(path, line, number)) for number, line in lines]
+    except DataError:
+        if len(lines) > 1 and _is_json(text):
+            raise DataError(path, "it is one JSON value; expected an array, or a value a line") from None
+        raise
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _whole(path: Path, text: str) -> Any:
@@ -119,29 +131,32 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is there under its name once the block has ended without an error, and not before.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        try:
+            with part.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(path, f"it cannot be written: {error.strerror or error}") from error
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all, whatever stops the process.
 
     Raises:
         DataError: it cannot be written.
     """
-    try:
-        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(part).chmod(0o666 & ~_umask())
-            Path(part).replace(path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise DataError(path, f"it cannot be written: {error.strerror}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    with whole(path) as file:
+        file.write(data)

@@ -32,6 +32,7 @@ from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.runner import Pace
 from service.evaluation.running.stopping import SignalError
 from service.evaluation.running.views import make_views
+from service.scoring.datasets import DATASETS
 from service.settings import load_settings
 from service.telemetry.logs import configure_logging
 
@@ -120,6 +121,8 @@ def _prepare(
 ) -> tuple[Plan, Callable[[], Asker]]:
     """Everything that can be checked before any work."""
     check_libraries()
+    if flags["code"] != "2021" and not DATASETS[name].codes:
+        raise click.UsageError(f"--code makes no difference to {name}; leave it out")
     server = flags["server"]
     local = {setting: flags[setting] for setting in _LOCAL}
     if server and (given := [setting for setting, value in local.items() if value is not None]):

@@ -58,9 +58,7 @@ def run() -> None:
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
-    except DataError as error:
-        _fail(one_line(str(error)))
-    except (MissingExtraError, SettingsError, ManifestError) as error:
+    except (DataError, MissingExtraError, SettingsError, ManifestError) as error:
         _fail(str(error))
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even at exit.
@@ -81,5 +79,5 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 
 
 def _fail(message: str) -> None:
-    click.echo(f"vqa: {message}", err=True)
+    click.echo(f"vqa: {one_line(message)}", err=True)
     sys.exit(1)

@@ -39,7 +39,7 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
     type=click.Choice(ACCURACY_CODES),
     default="2021",
     show_default=True,
-    help="Which official VQA code: 2021 normalises where annotators differ, always does so on both sides.",
+    help="Which VQA code: the official 2021 (normalises where annotators differ) or 2016; always normalises all.",
 )
 @click.option(
     "--like",
@@ -48,7 +48,7 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
     show_default=True,
     help="Whose evaluator: the data set's own, or this program's.",
 )
-@_file("--question-ids", "VQA: a JSON array of the only question ids to score.")
+@_file("--question-ids", "VQA formats and jsonl: a JSON array of the only question ids to score.")
 @_file("--pairs", "VQA v2: the complementary pairs; how often both questions of a pair are right.")
 @_file("--train", "AdVQA: the annotations that give the majority baselines (default: the ones scored).")
 @_file("--answerability", "VizWiz: results of the answerability task.")

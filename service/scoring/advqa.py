@@ -28,7 +28,8 @@ def score(inputs: Inputs) -> Scores:
     """
     loaded = load(inputs)
     scores = score_loaded(loaded, inputs, "advqa")
-    rows, (kinds, _, _) = loaded.annotations.rows, types(loaded)
+    annotations, (kinds, _, _) = loaded.annotations, types(loaded)
+    rows = [annotations.by_id[row["question_id"]] for row in annotations.rows]
     overall, by_kind = _most_frequent(loaded, inputs)
     compared = comparison(inputs.code)
     accuracy = Accuracy(compared)

@@ -6,7 +6,8 @@ followed, its numbers are wanted as they are, so each accident is kept.
 
 | chain | program | differs |
 |---|---|---|
-| `port` | LAVIS 506965b, lmms-eval 75571cf (vqav2) | Python 3 only |
+| `port` | LAVIS 506965b | Python 3 only |
+| `port_commas` | lmms-eval 75571cf (vqav2) | several commas between digits count, too |
 | `eval_ai` | mmf b0ffc7f (m4c), lmms-eval (textvqa, ok_vqa, vizwiz_vqa) | first drops `,` and `?`, splits off `'s` |
 | `vlmevalkit` | VLMEvalKit e8e78f0 | keeps a full stop after a digit, too |
 | `vizwiz` | the VizWiz API | the contractions of VQA's code of 2015, with curly apostrophes |

@@ -45,7 +45,8 @@ def read_objects(path: Path, what: str) -> dict[str, Any]:
     Raises:
         DataError: it cannot be read, or holds no object.
     """
-    folder = path if path.is_dir() else path.with_name(path.name.split(".")[0])
+    stem = path.name.split(".")[0]
+    folder = path if path.is_dir() or not stem else path.with_name(stem)
     if path.is_file() or not folder.is_dir():
         return _object(path, what)
     chunks = sorted(folder.glob(f"{folder.name}_*.json*"), key=lambda chunk: (len(chunk.name), chunk.name))

@@ -1,4 +1,4 @@
-"""How answers are compared: the three official codes, and the programs that `--like` names.
+"""How answers are compared: the two official codes, `always`, and the programs that `--like` names.
 
 | rule | program | annotators are told apart by |
 |---|---|---|
@@ -9,6 +9,8 @@
 | `vlmevalkit` | VLMEvalKit e8e78f0, `process_line(method='vqa_score')` | position |
 | `m4c` | mmf b0ffc7f, `TextVQAAccuracyEvaluator` | position |
 | `vizwiz` | the VizWiz API | position |
+
+VLMEvalKit and numpy add up in another order than we do: its means may differ in the last bit.
 
 Whole records: where two annotators' records are equal once their answers are normalised, leaving out the one leaves out
 the other too. Only records without `answer_id` can be.
@@ -86,6 +88,8 @@ class _Memo(dict[str, str]):
         self._form = form
 
     def __missing__(self, text: str) -> str:
+        if not isinstance(text, str):
+            raise TypeError("an answer is no text")
         made = self[text] = self._form(text)
         return made
 

@@ -97,7 +97,7 @@ def unanswerability_raw(answerable: Sequence[float], predicted: Sequence[float])
 
 
 def _accuracy(annotations: Annotations, results: Results, inputs: Inputs) -> Scores:
-    official = inputs.like in (OFFICIAL, "vizwiz")
+    official = inputs.like == OFFICIAL
     compared = LIKE["vizwiz"] if official else comparison(inputs.code, inputs.like, "vizwiz")
     accuracy = Accuracy(compared)
     try:

@@ -78,7 +78,11 @@ def score_loaded(loaded: Loaded, inputs: Inputs, dataset: str) -> Scores:
         DataError: an answer is no text.
     """
     compared = comparison(inputs.code, inputs.like, dataset)
-    accuracies = question_accuracies(loaded, compared)
+    return summary(loaded, question_accuracies(loaded, compared), compared, inputs, dataset)
+
+
+def summary(loaded: Loaded, accuracies: Sequence[float], compared: Comparison, inputs: Inputs, dataset: str) -> Scores:
+    """The scores of a set from each annotation row's accuracy."""
     by_answer_type, by_question_type, notes = types(loaded)
     official = inputs.like == OFFICIAL
     scores = Scores(

@@ -84,7 +84,7 @@ def read_annotations(path: Path) -> Annotations:
     """Read an annotations file.
 
     Raises:
-        DataError: it is none, has no rows, or a row lacks `question_id` or `answers`.
+        DataError: it is none, has no rows, or a row lacks `question_id`.
     """
     rows, head, prefix = _inner(path, "annotations")
     if not rows:
@@ -230,9 +230,8 @@ def _inner(path: Path, name: str) -> tuple[list[Any], dict[str, Any], str]:
 def _by_id(path: Path, rows: Sequence[Any], key: str = "question_id", prefix: str = "") -> dict[QuestionId, Any]:
     """The last row of each id; the fast way first, and row by row where a row is none or an id is no id."""
     try:
-        by_id = {row[key]: row for row in rows}
-        if set(map(type, by_id)) <= {int, str}:
-            return by_id
+        if {type(row[key]) for row in rows} <= {int, str}:
+            return {row[key]: row for row in rows}
     except (KeyError, TypeError, IndexError):
         pass
     places = ((f"{prefix}[{index}]", row) for index, row in enumerate(rows))

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -17,9 +16,8 @@ from click.testing import CliRunner, Result
 from service.cli.main import cli
 from service.settings import Settings
 from tests.support.pictures import drawn_circle
+from tests.support.process import VQA
 from tests.support.serving import Running
-
-VQA = str(Path(sys.executable).with_name("vqa"))
 
 
 def run(*arguments: str, text: str | None = None) -> Result:

@@ -16,10 +16,11 @@ def lines(rows):
     return "\n".join(json.dumps(row) for row in rows)
 
 
-def test_many_answers_are_voted_on_and_a_single_one_is_matched(score, written):
+@pytest.mark.parametrize("code", ["2021", "2016", "always"])
+def test_many_answers_are_voted_on_and_a_single_one_is_matched(score, written, code):
     annotations = written("mine.jsonl", lines(ROWS))
     answers = [{"question_id": 1, "answer": "cat"}, {"question_id": "red", "answer": "yes"}]
-    scores = score("jsonl", annotations=annotations, results=written("results.json", answers), code="always")
+    scores = score("jsonl", annotations=annotations, results=written("results.json", answers), code=code)
     assert scores["evalQA"] == {"1": 60.0, "red": 100.0}
     assert scores["per_answer_type"] == {"other": 60.0, "yes/no": 100.0}
     assert scores["per_question_type"] == {"is it": 100.0, "what is": 60.0}
@@ -28,10 +29,10 @@ def test_many_answers_are_voted_on_and_a_single_one_is_matched(score, written):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"question": "What?", "answers": ["a"]}, 'line 3: must have a text under "image"'),
-        ({"image": "a.jpg", "question": "What?", "answers": []}, 'line 3: must have a list of texts under "answers"'),
+        ({"question": "What?", "answers": ["a"]}, "line 3: the key 'image' is missing"),
+        ({"image": "a.jpg", "question": "What?", "answers": []}, "line 3.answers: expected texts, one at least"),
         ({"image": "a.jpg", "question": "What?", "answers": ["a"], "question_id": "red"}, "'red' is that of line 2"),
-        (["a.jpg"], "line 3: must be an object"),
+        (["a.jpg"], "line 3: expected an object with image, question, answers"),
     ],
 )
 def test_broken_rows_are_refused_with_their_line(score, written, row, message):

@@ -183,10 +183,10 @@ def test_types_are_rounded_as_the_program_rounds(score, written):
     assert (other["accuracy"], other["per_answer_type"]["yes/no"]) == (3.125, 3.125)
 
 
-@pytest.mark.parametrize("key", [None, True, 1.5, [1]])
+@pytest.mark.parametrize("key", [None, True, 1.5, [1], float(FIRST)])
 def test_ids_that_are_none_are_refused(score, written, key):
-    results = written("results.json", [{"question_id": key, "answer": "no"}, *RESULTS[1:]])
-    with pytest.raises(ValueError, match=r"\[0\].question_id: expected a whole number or a text"):
+    results = written("results.json", [*RESULTS, {"question_id": key, "answer": "no"}])
+    with pytest.raises(ValueError, match=r"\[800\].question_id: expected a whole number or a text"):
         score("vqav2", annotations=FILES["annotations"], results=results)
 
 

@@ -66,7 +66,7 @@ async def ask_patiently(
             return
         if given_up:
             raise RunError(f"no answer for {patience_s:g} s ({later[0].code}: {later[0].detail})")
-        backoff = min(_FIRST_WAIT_S * 2**waits, _LONGEST_WAIT_S, patience_s)
+        backoff = min(_FIRST_WAIT_S * 2 ** min(waits, 20), _LONGEST_WAIT_S, patience_s)
         waits += 1
         wanted = {each.question_id for each in later}
         left = [question for question in left if question[0] in wanted]

@@ -104,7 +104,7 @@ class ServerAsker:
         fields = {"questions": json.dumps([text for _, text in questions]), "timeout_ms": str(timeout_ms)}
         try:
             response = await self._client.post("/answers", files={"image": picture}, data=self._options | fields)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             detail = f"no reply from {self.place}: {_reason(error)}"
             return [Later(question_id, UNREACHABLE, detail) for question_id, _ in questions]
         try:

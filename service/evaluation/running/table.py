@@ -7,7 +7,6 @@ lists, `TOP_K` at most.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from service.errors import DataError, needs
 from service.evaluation.records import Scored
+from service.files import whole
 from service.scoring.rounding import total
 
 _ROWS_AT_ONCE = 8192
@@ -86,21 +86,12 @@ def write_table(path: Path, rows: Iterable[tuple[str, Scored]], *, ids_are_numbe
     id_type = pa.int64() if ids_are_numbers else pa.string()
     fields = [("question_id", id_type), ("view", pa.string())]
     schema = pa.schema(fields + [(name, types[kind]) for name, kind, _ in _COLUMNS])
-    part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("wb") as file:
-            with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-                for chunk in _chunks(rows):
-                    writer.write_table(pa.table(_values(chunk, ids_are_numbers), schema=schema))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise DataError(path, f"it cannot be written: {error.strerror or error}") from error
+        with whole(path) as file, parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+            for chunk in _chunks(rows):
+                writer.write_table(pa.table(_values(chunk, ids_are_numbers), schema=schema))
     except (pa.ArrowException, OverflowError) as error:
         raise DataError(path, f"a value does not fit its column: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _values(chunk: list[tuple[str, Scored]], ids_are_numbers: bool) -> dict[str, list[Any]]:

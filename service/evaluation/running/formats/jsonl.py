@@ -19,7 +19,7 @@ from service.evaluation.running.formats.base import (
     said,
     type_at,
 )
-from service.scoring.jsonl import read_rows
+from service.scoring.jsonl import read_questions
 from service.scoring.scores import QuestionId
 
 Rows = Mapping[QuestionId, dict[str, Any]]
@@ -32,7 +32,7 @@ class JsonlFormat(PlainFormat):
 
     def read(self, sources: Sources) -> Rows:
         """As `Format.read`."""
-        return read_rows(sources.only_file())
+        return read_questions(sources.only_file())
 
     def examples(self, sources: Sources, content: Rows) -> list[Example]:
         """As `Format.examples`."""

@@ -21,7 +21,6 @@ from service.evaluation.running.formats.base import (
     text_at,
     type_at,
 )
-from service.scoring.rows import id_of
 from service.scoring.scores import QuestionId
 from service.scoring.vqa_format import Annotations, Questions, read_annotations, read_questions
 
@@ -50,8 +49,6 @@ class VqaFormat(PlainFormat):
             raise DataError(questions.path, "multiple-choice questions are not asked; give the open-ended ones")
         for path, ids in ((questions.path, questions.ids), (annotations.path, _ids(annotations))):
             places = [(f"[{index}]", question_id) for index, question_id in enumerate(ids)]
-            for place, question_id in places:
-                id_of(path, place, {"question_id": question_id}, "question_id")
             check_distinct(path, places)
         missing = [row["question_id"] for row in annotations.rows if row["question_id"] not in questions.rows]
         if missing:

@@ -63,6 +63,13 @@ def test_a_torn_last_line_says_where(tmp_path):
         read_rows(path)
 
 
+def test_an_object_over_several_lines_is_not_called_cut_short(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"answers": ROWS}, indent=1))
+    with pytest.raises(DataError, match="one JSON value; expected an array, or a value a line"):
+        read_rows(path)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     for path in (tmp_path / "nothing.json", tmp_path):
         with pytest.raises(DataError, match="cannot be read"):
