@@ -132,7 +132,7 @@ def _official(rows: Sequence[Row]) -> Scores:
         lines += [f"{title}: {value}" for title, value in zip(titles, values, strict=True)]
     right = [yes == (row.label == "yes") for row, yes in zip(rows, predicted, strict=True)]
     metrics = {**counts, **fractions, "scores": {"accuracy": accuracy, **fractions}}
-    return _scores(rows, right, accuracy, metrics, lines, notes)
+    return _scores(rows, right, 100 * (tp + tn) / len(rows), metrics, lines, notes)
 
 
 def _lmms_eval(rows: Sequence[Row]) -> Scores:
@@ -145,7 +145,9 @@ def _lmms_eval(rows: Sequence[Row]) -> Scores:
         **_precision_recall_f1(tp, fp, fn, "f1_score"),
         "yes_ratio": sum(row.label == "yes" for row in rows) / len(rows),
     }
-    return _scores(rows, right, accuracy, {**fractions, "scores": {"accuracy": accuracy, **fractions}})
+    return _scores(
+        rows, right, 100 * sum(right) / len(rows), {**fractions, "scores": {"accuracy": accuracy, **fractions}}
+    )
 
 
 def _vlmevalkit(rows: Sequence[Row]) -> Scores:
@@ -176,13 +178,13 @@ def _vlmevalkit(rows: Sequence[Row]) -> Scores:
         "unknown": extracted.count("Unknown"),
         "scores": splits,
     }
-    return _scores(rows, right, overall["acc"] / 100, metrics)
+    return _scores(rows, right, overall["acc"], metrics)
 
 
 def _scores(
     rows: Sequence[Row],
     right: Sequence[bool],
-    accuracy: float,
+    percent: float,
     metrics: dict[str, Any],
     official: Sequence[str] = (),
     notes: Sequence[str] = (),
@@ -192,7 +194,7 @@ def _scores(
         ids = list(range(1, len(ids) + 1))
     return Scores(
         dataset="pope",
-        accuracy=100 * accuracy,
+        accuracy=percent,
         questions=len(rows),
         metrics=metrics,
         per_question=dict(zip(ids, map(float, right), strict=True)),

@@ -43,7 +43,7 @@ def percent_rounded(fractions: Sequence[float]) -> float:
 
 def percent_exact(fractions: Sequence[float]) -> float:
     """The mean in percent as it is, for programs that do not round."""
-    return 100 * mean(fractions)
+    return 100 * total(fractions) / len(fractions)
 
 
 def per_type(fractions: Sequence[float], kinds: Sequence[str], percent: Percent) -> dict[str, float]:
