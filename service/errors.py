@@ -188,9 +188,7 @@ class MissingExtraError(ModuleNotFoundError):
     """
 
     def __init__(self, library: str, extra: str = "eval") -> None:
-        super().__init__(
-            f"{library} is not installed; install it with: pip install 'vqa-service[{extra}]'", name=library
-        )
+        super().__init__(f"{library} is not installed; it comes with the extra [{extra}]: make install", name=library)
 
 
 class DataError(ValueError):

@@ -23,5 +23,5 @@ from service.scoring.wups import Wups
 )
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, module: str, use: Callable[[], object]) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'vqa-service\[eval\]'"):
+    with pytest.raises(MissingExtraError, match=r"comes with the extra \[eval\]"):
         use()
