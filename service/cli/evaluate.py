@@ -22,7 +22,7 @@ from service.errors import DataError
 from service.evaluation.complete import check_libraries, complete
 from service.evaluation.layout import BLIND
 from service.evaluation.running.asker import Asker, InterruptedRunError, RunError
-from service.evaluation.running.datasets import FORMATS, check_pictures, load, select
+from service.evaluation.running.datasets import FORMATS, check_pictures, first_questions, load, select, with_pictures
 from service.evaluation.running.evaluate import Plan, Stopped
 from service.evaluation.running.fingerprint import Choices
 from service.evaluation.running.formats.base import NoFileError, Sources
@@ -134,10 +134,13 @@ def _prepare(
             raise click.UsageError(f"--{option.replace('_', '-')} lies within --out, whose files are overwritten")
     concurrency = flags["concurrency"] or (_SERVER_REQUESTS if server else 2 * available_cpus())
     sources = Sources(flags["questions"], flags["annotations"], flags["images"], flags["image_name"])
-    data = select(load(name, sources), [_pair(text) for text in flags["only"]], flags["limit"])
-    data, left_out = check_pictures(data, skip_missing=flags["skip_missing"])
-    if left_out:
-        say(f"{left_out:,} questions are left out: their pictures are missing")
+    data = select(load(name, sources), [_pair(text) for text in flags["only"]])
+    if flags["skip_missing"]:
+        data, left_out = with_pictures(data)
+        if left_out:
+            say(f"{left_out:,} questions are left out: their pictures are missing")
+    data = first_questions(data, flags["limit"])
+    check_pictures(data)
     views = make_views(flags["blind"], [example.image for example in data.examples], flags["seed"])
     policy: str | None
     if server:

@@ -42,6 +42,8 @@ def report_command(folders: tuple[Path, ...], out: Path | None, labels: tuple[st
         )
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"--out is {out}; its name must end in .html, since the figures go to .json beside it")
+    if len(set(labels)) < len(labels) or not all(labels):
+        raise click.UsageError("--label must be another name for each run, and not empty")
     names = labels or _names(folders)
     runs = [read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
     figures = _figures(runs, out, needed=as_json)

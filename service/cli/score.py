@@ -48,7 +48,10 @@ def _file(name: str, help_text: str, *, required: bool = False) -> Callable[[Com
     show_default=True,
     help="Whose evaluator: the data set's own, or this program's.",
 )
-@_file("--question-ids", "VQA formats and jsonl: a JSON array of the only question ids to score.")
+@_file(
+    "--question-ids",
+    "VQA formats and jsonl: a JSON array of the only question ids to score; the results still cover the whole set.",
+)
 @_file("--pairs", "VQA v2: the complementary pairs; how often both questions of a pair are right.")
 @_file("--train", "AdVQA: the annotations that give the majority baselines (default: the ones scored).")
 @_file("--answerability", "VizWiz: results of the answerability task.")

@@ -11,10 +11,12 @@ the code.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from service.answers import normalise
+from service.answers.accuracy import FULL_MARKS
 from service.errors import DataError
 from service.files import read_rows
 from service.scoring.rows import id_of, records, text_of
@@ -45,7 +47,14 @@ def score(inputs: Inputs) -> Scores:
         if len(row["answers"]) == 1:
             said = results.rows[row["question_id"]]["answer"]
             accuracies[index] = float(normalise(said) == normalise(row["answers"][0]["answer"]))
-    return summary(loaded, accuracies, compared, inputs, "jsonl")
+    scores = summary(loaded, accuracies, compared, inputs, "jsonl")
+    few = sum(1 < len(row["answers"]) <= FULL_MARKS for row in annotations.rows)
+    if not few:
+        return scores
+    note = (
+        f"{few} questions have two or three answers, where even full agreement scores 33 or 67 %; four give full marks"
+    )
+    return replace(scores, notes=(*scores.notes, note))
 
 
 def read_questions(path: Path) -> Mapping[QuestionId, dict[str, Any]]:

@@ -127,3 +127,10 @@ def test_a_table_needs_no_more_than_reading(runs: list[Path], root: Path) -> Non
         [sys.executable, "-c", code, "report", str(runs[0])], capture_output=True, text=True, cwd=root, timeout=60
     )
     assert (done.returncode, done.stdout.count("\n")) == (0, 3)
+
+
+def test_labels_tell_runs_apart(runs: list[Path]) -> None:
+    for labels in (["--label", "A", "--label", "A"], ["--label", "", "--label", "B"]):
+        result = run(*runs, *labels)
+        assert result.exit_code == 2
+        assert "another name for each run" in result.output

@@ -15,7 +15,7 @@ from service.evaluation.complete import complete
 from service.evaluation.reporting.report import write_report
 from service.evaluation.running import evaluate
 from service.evaluation.running.asker import RunError
-from service.evaluation.running.datasets import DataSet, load, select
+from service.evaluation.running.datasets import DataSet, first_questions, load
 from service.evaluation.running.evaluate import Plan, Stopped
 from service.evaluation.running.formats.base import Sources
 from service.evaluation.running.remote import ServerAsker
@@ -78,7 +78,7 @@ def test_the_report_comes_last_and_within_the_lock(tmp_path: Path, monkeypatch: 
 def test_the_files_of_a_part_are_read_once(tmp_path: Path) -> None:
     """They may be large, and gone by then."""
     path = annotations(tmp_path)
-    data = select(load("jsonl", Sources(annotations=path)), [], 2).settled()
+    data = first_questions(load("jsonl", Sources(annotations=path)), 2).settled()
     path.write_bytes(b"no rows")
     with stub_service(reply) as stub:
         plan = Plan(data, [Sighted()], RunFiles(tmp_path / "run"), Pace(1))

@@ -11,7 +11,7 @@ import pytest
 from service.errors import DataError
 from service.evaluation.records import Example, Prediction
 from service.evaluation.running.asker import RunError
-from service.evaluation.running.datasets import DataSet, check_pictures, load, select
+from service.evaluation.running.datasets import DataSet, check_pictures, first_questions, load, select, with_pictures
 from service.evaluation.running.fingerprint import digest
 from service.evaluation.running.formats.base import NoFileError, Sources
 from service.files import write_whole
@@ -176,13 +176,16 @@ class TestJsonl:
         path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
         data = load("jsonl", Sources(annotations=path))
         assert [(e.question_id, e.image) for e in data.examples] == [(n, tmp_path / "p/a.png") for n in (1, 2, 3)]
-        assert [e.question_id for e in select(data, [("kind", "u")], None).examples] == [1, 3]
-        assert [e.question_id for e in select(data, [("kind", "u"), ("kind", "v")], 2).examples] == [1, 2]
-        assert not select(data, [("kind", "u"), ("good", "true")], None).whole
+        assert [e.question_id for e in select(data, [("kind", "u")]).examples] == [1, 3]
+        assert [e.question_id for e in first_questions(select(data, [("kind", "u"), ("kind", "v")]), 2).examples] == [
+            1,
+            2,
+        ]
+        assert not select(data, [("kind", "u"), ("good", "true")]).whole
         with pytest.raises(RunError, match=r"'colour' .* there are .*good, kind"):
-            select(data, [("colour", "u")], None)
+            select(data, [("colour", "u")])
         with pytest.raises(RunError, match="no question is left"):
-            select(data, [("kind", "u"), ("good", "false")], None)
+            select(data, [("kind", "u"), ("good", "false")])
 
     def test_twice_the_same_id_is_refused_with_both_places(self, tmp_path: Path) -> None:
         rows = [{"image": "a.png", "question": "q?", "answers": ["x"], "question_id": 5}] * 2
@@ -196,7 +199,7 @@ class TestJsonl:
         (tmp_path / "images" / "b.png").write_bytes(b"x")
         rows = [{"image": name, "question": "q?", "answers": ["x"]} for name in ("a.png", "b.png")]
         path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))
-        assert check_pictures(load("jsonl", Sources(annotations=path)), skip_missing=False)[1] == 0
+        check_pictures(load("jsonl", Sources(annotations=path)))
 
     @pytest.mark.parametrize(("name", "value"), [("answer_type", 3), ("question_type", True), ("question_type", ["x"])])
     def test_types_are_texts_or_nothing(self, tmp_path: Path, name: str, value: object) -> None:
@@ -214,7 +217,7 @@ class TestJsonl:
     def test_the_real_photographs(self) -> None:
         data = load("jsonl", Sources(annotations=shared("real", "manifest.jsonl")))
         assert len(data.examples) == 766
-        chosen, left_out = check_pictures(select(data, [("kind", "vqa_v2_human")], None), skip_missing=False)
+        chosen, left_out = with_pictures(select(data, [("kind", "vqa_v2_human")]))
         assert (len(chosen.examples), left_out) == (52, 0)
         assert chosen.examples[0].question_id == 25006
 
@@ -224,19 +227,19 @@ def test_missing_pictures_are_counted_and_named(tmp_path: Path) -> None:
     data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))))
     (tmp_path / "2.png").write_bytes(b"x")
     with pytest.raises(RunError, match=r"2 of 3 pictures are missing: .*1\.png, .*3\.png.*--skip-missing"):
-        check_pictures(data, skip_missing=False)
-    left, count = check_pictures(data, skip_missing=True)
+        check_pictures(data)
+    left, count = with_pictures(data)
     assert ([example.question_id for example in left.examples], count) == ([2], 3)
     (tmp_path / "2.png").unlink()
     with pytest.raises(RunError, match="3 of 3"):
-        check_pictures(data, skip_missing=True)
+        with_pictures(data)
 
 
 def test_a_name_that_no_file_can_have_is_a_missing_picture(tmp_path: Path) -> None:
     row = {"image": "a" * 5000, "question": "q?", "answers": ["x"]}
     data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", row)))
     with pytest.raises(RunError, match="1 of 1 pictures are missing"):
-        check_pictures(data, skip_missing=False)
+        check_pictures(data)
 
 
 class TestOthers:
@@ -249,7 +252,7 @@ class TestOthers:
         assert (first.question, first.answers) == (row["question"], (row["answer"],))
         assert first.image == Path("gqa") / f"{row['imageId']}.jpg"
         assert first.question_type == row["types"]["structural"]
-        balanced = select(data, [("isBalanced", "true")], None).examples
+        balanced = select(data, [("isBalanced", "true")]).examples
         assert len(balanced) == sum(row["isBalanced"] for row in rows.values())
 
     def test_gqa_comes_in_chunks_too(self, tmp_path: Path) -> None:
@@ -307,8 +310,8 @@ class TestOthers:
         assert len(data.examples) == 9673
         first = data.examples[0]
         assert (first.question_id, first.question, first.answers) == (0, "what is the red shape?", ("triangle",))
-        assert check_pictures(data, skip_missing=False)[1] == 0
-        part = select(data, [("question_type", "colour")], 3)
+        check_pictures(data)
+        part = first_questions(select(data, [("question_type", "colour")]), 3)
         assert [example.question_id for example in part.examples] != [0, 1, 2]
         part.rehearse()
 
@@ -316,7 +319,7 @@ class TestOthers:
         data = load("gqa", Sources(GOLDEN / "gqa_format" / "a_all_questions.json"))
         data.rehearse()
         with pytest.raises(DataError, match="balanced"):
-            select(data, [("isBalanced", "false")], None).rehearse()
+            select(data, [("isBalanced", "false")]).rehearse()
 
 
 # Each golden set with the answers that its official program scored, and the accuracy that it gave.
@@ -343,7 +346,7 @@ def test_results_and_parts_of_sets_fit_the_official_evaluator(
     files = GOLDEN / folder
     name_of_picture = {"image": "{image}", "question_id": "{image_id}"}.get(key)
     sources = Sources(questions and files / questions, files / annotations, image_name=name_of_picture)
-    data = select(load(name, sources), [], part)
+    data = first_questions(load(name, sources), part)
     answers = {row[key]: row.get("answer", row.get("prediction")) for row in json.loads((files / results).read_text())}
     pairs = [(e, Prediction(e.question_id, answer=answers[e.question_id] or None)) for e in data.examples]
     write_whole(tmp_path / "results.json", data.format.results(pairs))
@@ -355,3 +358,13 @@ def test_results_and_parts_of_sets_fit_the_official_evaluator(
     assert {key: accuracies[key] for key in wanted} == {key: whole[key] for key in wanted}
     assert scores.questions == len(wanted) > 20
     assert len(accuracies) == len(data.examples)
+
+
+def test_a_limit_counts_questions_whose_picture_is_there(tmp_path: Path) -> None:
+    rows = [{"image": f"{number}.png", "question": "q?", "answers": ["x"]} for number in range(1, 6)]
+    data = load("jsonl", Sources(annotations=written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows)))))
+    for number in (3, 4, 5):
+        (tmp_path / f"{number}.png").write_bytes(b"x")
+    left, _ = with_pictures(data)
+    assert [example.question_id for example in first_questions(left, 2).examples] == [3, 4]
+    assert first_questions(data, None).whole

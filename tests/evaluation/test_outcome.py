@@ -74,3 +74,12 @@ def test_confidence_is_over_answers_that_were_given() -> None:
     counts = count(given)
     assert counts.mean_confidence == pytest.approx(0.6)
     assert (counts.answered, counts.abstained, counts.failed, counts.unanswerable) == (2, 1, 1, 1)
+
+
+def test_pope_says_how_many_answers_are_neither_yes_nor_no(tmp_path: Path) -> None:
+    rows = [{"question_id": n, "image": "a.jpg", "text": "Is it?", "label": "yes"} for n in (1, 2)]
+    view, _ = outcome(tmp_path, "pope", rows, [Prediction(1, answer="unanswerable"), Prediction(2, answer="Yes.")])
+    assert view["scores"]["yes_ratio"] == 1.0
+    assert view["scores"]["notes"] == [
+        "answers that are neither yes nor no (such as unanswerable), most of which count as a yes: 1"
+    ]

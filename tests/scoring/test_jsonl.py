@@ -26,6 +26,14 @@ def test_many_answers_are_voted_on_and_a_single_one_is_matched(score, written, c
     assert scores["per_question_type"] == {"is it": 100.0, "what is": 60.0}
 
 
+def test_two_or_three_answers_cannot_give_full_marks_and_a_note_says_so(score, written):
+    rows = [{"image": "a.jpg", "question": "Is it?", "answers": ["yes"] * count} for count in (1, 2, 3, 4)]
+    answers = [{"question_id": number, "answer": "yes"} for number in (1, 2, 3, 4)]
+    scores = score("jsonl", annotations=written("mine.jsonl", lines(rows)), results=written("results.json", answers))
+    assert list(scores["evalQA"].values()) == [100.0, 33.33, 66.67, 100.0]
+    assert any(note.startswith("2 questions have two or three answers") for note in scores["notes"])
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

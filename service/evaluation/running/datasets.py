@@ -128,13 +128,12 @@ def load(name: str, sources: Sources) -> DataSet:
     return DataSet(name, form, sources, examples, content=content)
 
 
-def select(data: DataSet, only: Sequence[tuple[str, str]], limit: int | None) -> DataSet:
-    """The part of a data set that was asked for.
+def select(data: DataSet, only: Sequence[tuple[str, str]]) -> DataSet:
+    """The questions of a data set that have certain values.
 
     Args:
         data: the data set.
         only: names with the values that they must have; of several values for a name any will do.
-        limit: so many of the first questions that are left.
 
     Raises:
         RunError: no question has such a name, or none is left.
@@ -146,35 +145,54 @@ def select(data: DataSet, only: Sequence[tuple[str, str]], limit: int | None) ->
     for key in wanted:
         if key not in known:
             raise RunError(f"no question of the set has {key!r} to select by; there are {', '.join(sorted(known))}")
-    left = [e for e in data.examples if all(_value(e, key) in values for key, values in wanted.items())][:limit]
+    left = [e for e in data.examples if all(_value(e, key) in values for key, values in wanted.items())]
     if not left:
-        raise RunError("no question is left to ask; see --only and --limit")
-    return replace(data, examples=left, whole=data.whole and len(left) == len(data.examples))
+        raise RunError("no question is left to ask; see --only")
+    return _part(data, left)
 
 
-def check_pictures(data: DataSet, *, skip_missing: bool) -> tuple[DataSet, int]:
+def first_questions(data: DataSet, limit: int | None) -> DataSet:
+    """The first so many questions; all of them for None."""
+    return _part(data, data.examples[:limit])
+
+
+def with_pictures(data: DataSet) -> tuple[DataSet, int]:
+    """The questions whose picture's file is there, and how many were left out.
+
+    Raises:
+        RunError: none is.
+    """
+    there = _pictures(data)
+    left = [example for example in data.examples if there[example.image]]
+    if not left:
+        raise _missing(there, "See --images and --image-name.")
+    return _part(data, left), len(data.examples) - len(left)
+
+
+def check_pictures(data: DataSet) -> None:
     """Make sure that every picture's file is there.
-
-    Args:
-        data: the data set as it is to be asked.
-        skip_missing: leave out the questions of those that are not.
-
-    Returns:
-        The data set, and how many questions were left out.
 
     Raises:
         RunError: pictures are missing; the message says how many and names the first.
     """
-    there = {path: _is_file(path) for path in dict.fromkeys(example.image for example in data.examples)}
+    there = _pictures(data)
+    if not all(there.values()):
+        raise _missing(there, "See --images and --image-name, or leave their questions out with --skip-missing.")
+
+
+def _part(data: DataSet, examples: list[Example]) -> DataSet:
+    return replace(data, examples=examples, whole=data.whole and len(examples) == len(data.examples))
+
+
+def _pictures(data: DataSet) -> dict[Path, bool]:
+    """Whether the file of each picture is there."""
+    return {path: _is_file(path) for path in dict.fromkeys(example.image for example in data.examples)}
+
+
+def _missing(there: Mapping[Path, bool], advice: str) -> RunError:
     missing = [path for path, found in there.items() if not found]
-    if not missing:
-        return data, 0
-    left = [example for example in data.examples if there[example.image]]
     shown = ", ".join(str(path) for path in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-    what = f"{len(missing)} of {len(there)} pictures are missing: {shown}"
-    if not skip_missing or not left:
-        raise RunError(f"{what}. See --images and --image-name, or leave their questions out with --skip-missing.")
-    return replace(data, examples=left, whole=False), len(data.examples) - len(left)
+    return RunError(f"{len(missing)} of {len(there)} pictures are missing: {shown}. {advice}")
 
 
 def _is_file(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from service.answers import normalise
 from service.evaluation.records import Example
 from service.evaluation.running.formats.base import (
     Pairs,
@@ -62,10 +63,20 @@ class PopeFormat(PlainFormat):
 
     def notes(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> list[str]:  # noqa: ARG002
         """As `Format.notes`: the official program reads no answer as a yes."""
-        unanswered = sum(prediction.answer is None for _, prediction in pairs)
-        if not unanswered:
-            return []
-        return [f"questions without an answer, each of which is a yes in these numbers, as officially: {unanswered:,}"]
+        unanswered = neither = 0
+        for _, prediction in pairs:
+            unanswered += prediction.answer is None
+            neither += prediction.answer is not None and normalise(prediction.answer) not in ("yes", "no")
+        notes = []
+        if unanswered:
+            notes.append(
+                f"questions without an answer, each of which is a yes in these numbers, as officially: {unanswered:,}"
+            )
+        if neither:
+            notes.append(
+                f"answers that are neither yes nor no (such as unanswerable), most of which count as a yes: {neither:,}"
+            )
+        return notes
 
     def part(self, content: Rows, examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`."""
