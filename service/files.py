@@ -152,6 +152,14 @@ def whole(path: Path) -> Iterator[BinaryIO]:
         raise DataError(path, f"it cannot be written: {error.strerror or error}") from error
 
 
+def json_bytes(value: Any, indent: int | None = None) -> bytes:
+    """A JSON value as UTF-8 with a line end behind it.
+
+    A lone surrogate, which a file's name or a text from JSON may hold and UTF-8 may not, is written as JSON escapes it.
+    """
+    return (json.dumps(value, ensure_ascii=False, indent=indent) + "\n").encode("utf-8", "backslashreplace")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all, whatever stops the process.
 

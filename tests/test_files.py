@@ -8,7 +8,7 @@ import json
 import pytest
 
 from service.errors import DataError
-from service.files import read_json, read_rows, write_whole
+from service.files import json_bytes, read_json, read_rows, write_whole
 
 ROWS = [{"question_id": 1, "answer": "yes"}, {"question_id": 2, "answer": "no"}]
 
@@ -85,3 +85,11 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(DataError, match="cannot be written"):
         write_whole(tmp_path / "nowhere" / "results.json", b"new")
+
+
+@pytest.mark.parametrize("text", ["\ud800 kind", "a\udcff", "\\\ud800", "rosé 日本 🙂", 'a "b" \\u'])
+def test_what_utf8_cannot_hold_is_escaped_and_comes_back(text):
+    value = {text: [text, 0.5, None]}
+    written = json_bytes(value)
+    assert json.loads(written.decode("utf-8")) == value
+    assert written.count(b"\n") == 1

@@ -269,6 +269,22 @@ class TestFailures:
         assert "[/x]" in done.stdout
         assert "[red]a" in done.stdout
 
+    def test_names_and_types_that_utf8_cannot_hold_end_no_run(self, tmp_path: Path) -> None:
+        (tmp_path / "a.png").write_bytes(drawn_circle())
+        row = {"image": "a.png", "question": "what color is the circle?", "answers": ["red"]}
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/questions\xff.jsonl"))
+        path.write_text(json.dumps(row | {"question_type": "\ud800 kind"}) + "\n")
+        out = tmp_path / "run"
+        done = run(*of_lines(path, out), "--json")
+        assert done.returncode == 0, done.stderr
+        document = json.loads((out / "evaluation.json").read_text("utf-8"))
+        assert json.loads(done.stdout)["views"] == document["views"]
+        assert list(document["views"]["sighted"]["scores"]["per_question_type"]) == ["\ud800 kind"]
+        assert json.loads((out / "run.json").read_text("utf-8"))["facts"]["files"]["annotations"] == str(path)
+        assert (out / "report.html").exists()
+        again = run(*of_lines(path, out), "--json")
+        assert (again.returncode, lines(out / "predictions.jsonl")) == (0, 1)
+
     def test_nothing_is_said_to_be_kept_where_nothing_was_answered(self, mixed: Path, tmp_path: Path) -> None:
         refusal = (401, {}, problem(401, "unauthorized"))
         with stub_service(lambda *_: refusal) as stub:

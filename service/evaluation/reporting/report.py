@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from service.evaluation.reporting.examples import KINDS, choose, show
 from service.evaluation.reporting.figures import paired_figures, run_figures, sureness
 from service.evaluation.reporting.page import render
 from service.evaluation.reporting.predictions import Run, read_run
-from service.files import write_whole
+from service.files import json_bytes, write_whole
 
 _FORMAT: Final = "figures of vqa report"
 _BEGIN: Final = f'{{\n "format": "{_FORMAT}",'
@@ -113,8 +112,6 @@ def _check_free(page: Path) -> None:
 
 
 def _write(page: Path, html: bytes, figures: Mapping[str, Any]) -> None:
-    text = json.dumps({"format": _FORMAT, **figures}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     # The larger one first: where it finds no room, nothing is changed.
     write_whole(page, html)
-    # A lone half of a surrogate pair, which a file's name may hold, is written as JSON escapes it.
-    write_whole(page.with_suffix(".json"), text.encode("utf-8", "backslashreplace"))
+    write_whole(page.with_suffix(".json"), json_bytes({"format": _FORMAT, **figures}, indent=1))

@@ -15,6 +15,7 @@ from typing import Any, Self
 from service.errors import DataError
 from service.evaluation.records import Prediction
 from service.evaluation.running.checked import prediction as checked
+from service.files import json_bytes
 from service.scoring.scores import QuestionId
 
 _DEFAULTS = {
@@ -128,11 +129,7 @@ def _line(prediction: Prediction) -> bytes:
         value = getattr(prediction, name)
         if value != default:
             row[name] = value
-    # Answers may hold what no UTF-8 can say (a lone surrogate); JSON's escapes can.
-    try:
-        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(row).encode() + b"\n"
+    return json_bytes(row)
 
 
 def _prediction(line: bytes) -> Prediction:

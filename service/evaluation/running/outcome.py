@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from service.evaluation.running.datasets import DataSet
 from service.evaluation.running.journal import Journal
 from service.evaluation.running.run_files import RunFiles
 from service.evaluation.running.table import write_table
-from service.files import write_whole
+from service.files import json_bytes, write_whole
 from service.scoring.scores import Scores
 
 
@@ -116,7 +115,7 @@ def write_outcome(
         "run": dict(facts),
         "views": {view: _document(outcome, speed.get(view, {})) for view, outcome in outcomes.items()},
     }
-    write_whole(folder.evaluation, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(folder.evaluation, json_bytes(document, indent=2))
     return document
 
 

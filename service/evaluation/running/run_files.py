@@ -23,7 +23,7 @@ from service.evaluation.layout import (
     suffix,
 )
 from service.evaluation.running.asker import RunError
-from service.files import read_json, write_whole
+from service.files import json_bytes, read_json, write_whole
 
 _SHOWN = 5
 
@@ -118,7 +118,7 @@ class RunFiles:
         if fresh:
             self._clear()
         document = {"fingerprint": fingerprint, "facts": facts}
-        write_whole(self.run, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(self.run, json_bytes(document, indent=2))
 
     def _earlier(self) -> dict[str, Any] | None:
         """The fingerprint of the run whose folder this is; None where the folder is empty.
