@@ -16,10 +16,7 @@ from service.api.schema import (
     Timings,
 )
 from service.errors import VQAError
-from service.gateway import Reply
-
-# Beyond these digits a float says nothing about an answer.
-_PROBABILITY_DIGITS = 6
+from service.gateway import Reply, told_ms, told_share
 
 
 def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
@@ -28,16 +25,16 @@ def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
     return AnswerReply.model_construct(
         id=reply_id,
         answer=verdict.answer,
-        confidence=_rounded(verdict.confidence),
+        confidence=told_share(verdict.confidence),
         calibrated=verdict.calibrated,
         answerable=verdict.answerable,
-        answerability=_rounded(verdict.answerability),
+        answerability=told_share(verdict.answerability),
         abstained=verdict.abstained,
         candidates=[
-            Candidate.model_construct(answer=c.answer, probability=round(c.probability, _PROBABILITY_DIGITS))
+            Candidate.model_construct(answer=c.answer, probability=told_share(c.probability))
             for c in verdict.candidates
         ],
-        off_set=_rounded(verdict.off_set),
+        off_set=told_share(verdict.off_set),
         raw_answer=verdict.raw_answer,
         answer_type=verdict.answer_type,
         hints=[],
@@ -50,10 +47,10 @@ def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
         cached=reply.cached,
         warnings=[Notice.model_construct(code=w.code, message=w.message) for w in reply.warnings],
         timings_ms=Timings.model_construct(
-            decode=_ms(times.decode_queue + times.decode),
-            queue=_ms(times.queue),
-            inference=_ms(times.inference),
-            total=_ms(times.total),
+            decode=told_ms(times.decode_queue + times.decode),
+            queue=told_ms(times.queue),
+            inference=told_ms(times.inference),
+            total=told_ms(times.total),
         ),
     )
 
@@ -64,11 +61,3 @@ def answers_item(outcome: Reply | VQAError, reply_id: str, index: int) -> Result
         problem = problem_document(outcome.below(f"questions[{index}]"))
         return ProblemItem.model_construct(problem=ProblemDocument.model_construct(**problem))
     return ResultItem.model_construct(result=answer_reply(outcome, f"{reply_id}-{index}"))
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _PROBABILITY_DIGITS)
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)

@@ -2,7 +2,7 @@
 
 from service.gateway.gateway import Gateway
 from service.gateway.question import Caller, Freshness, Picture, Question, clean_text
-from service.gateway.reply import ImageFacts, Reply, Route, StageTimes
+from service.gateway.reply import ImageFacts, Reply, Route, StageTimes, told_ms, told_share
 
 __all__ = [
     "Caller",
@@ -15,4 +15,6 @@ __all__ = [
     "Route",
     "StageTimes",
     "clean_text",
+    "told_ms",
+    "told_share",
 ]

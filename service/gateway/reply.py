@@ -1,8 +1,9 @@
-"""What the gateway gives back for one question, before any door shapes it."""
+"""What the gateway gives back for one question, before any door shapes it, and how its numbers are told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 from service.answers import Verdict
 from service.backends import ModelInfo, Notice
@@ -51,3 +52,25 @@ class Reply:
     cached: bool
     warnings: tuple[Notice, ...]
     times: StageTimes
+
+
+# Beyond these digits a float says nothing about an answer.
+_DIGITS = 6
+
+
+@overload
+def told_share(share: float) -> float: ...
+
+
+@overload
+def told_share(share: float | None) -> float | None: ...
+
+
+def told_share(share: float | None) -> float | None:
+    """A probability or share, 0 to 1, with as many digits as it is told."""
+    return None if share is None else round(share, _DIGITS)
+
+
+def told_ms(seconds: float) -> float:
+    """Seconds as milliseconds, with as many digits as they are told."""
+    return round(seconds * 1000, 3)

@@ -7,11 +7,8 @@ from typing import Any
 
 from service.evaluation.records import Prediction
 from service.evaluation.running.checked import prediction as checked
-from service.gateway import Reply
+from service.gateway import Reply, told_ms, told_share
 from service.scoring.scores import QuestionId
-
-# As many as the contract's replies have, so that both ways give the same.
-_DIGITS = 6
 
 
 def from_reply(reply: Reply, question_id: QuestionId) -> Prediction:
@@ -20,13 +17,13 @@ def from_reply(reply: Reply, question_id: QuestionId) -> Prediction:
     return Prediction(
         question_id,
         answer=verdict.answer,
-        confidence=_rounded(verdict.confidence),
+        confidence=told_share(verdict.confidence),
         calibrated=verdict.calibrated,
         answerable=verdict.answerable,
-        answerability=_rounded(verdict.answerability),
+        answerability=told_share(verdict.answerability),
         abstained=verdict.abstained,
-        candidates=tuple((c.answer, round(c.probability, _DIGITS)) for c in verdict.candidates),
-        off_set=_rounded(verdict.off_set),
+        candidates=tuple((c.answer, told_share(c.probability)) for c in verdict.candidates),
+        off_set=told_share(verdict.off_set),
         raw_answer=verdict.raw_answer,
         answer_type=verdict.answer_type,
         backend=reply.route.backend,
@@ -38,10 +35,10 @@ def from_reply(reply: Reply, question_id: QuestionId) -> Prediction:
         image_sha256=reply.image.sha256,
         width=reply.image.width,
         height=reply.image.height,
-        decode_ms=_ms(times.decode_queue + times.decode),
-        queue_ms=_ms(times.queue),
-        inference_ms=_ms(times.inference),
-        total_ms=_ms(times.total),
+        decode_ms=told_ms(times.decode_queue + times.decode),
+        queue_ms=told_ms(times.queue),
+        inference_ms=told_ms(times.inference),
+        total_ms=told_ms(times.total),
     )
 
 
@@ -79,11 +76,3 @@ def from_document(reply: Mapping[str, Any], question_id: QuestionId) -> Predicti
         "total_ms": times["total"],
     }
     return checked(row)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 3)
