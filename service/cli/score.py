@@ -16,7 +16,7 @@ from service.answers.accuracy import ACCURACY_CODES
 from service.cli.options import Command
 from service.scoring.datasets import DATASETS, PROGRAMS, evaluator
 from service.scoring.rules import OFFICIAL
-from service.scoring.scores import Inputs, Scores
+from service.scoring.scores import Inputs, Scores, leaves
 
 _FILE = click.Path(path_type=Path)
 _FURTHER = frozenset().union(*(dataset.takes for dataset in DATASETS.values()))
@@ -109,17 +109,6 @@ def _print(scores: Scores) -> None:
     for title, group in (("answer type", scores.per_answer_type), ("question type", scores.per_question_type)):
         for kind, value in group.items():
             table.add_row(Text(f"{title}: {kind}"), f"{value:.2f} %")  # a type's name is no markup
-    for name, value in _flat(scores.metrics):
+    for name, value in leaves(scores.metrics, "."):
         table.add_row(Text(name), Text(f"{value:.2f}" if isinstance(value, float) else str(value)))
     Console().print(table)
-
-
-def _flat(metrics: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested metrics as dotted names."""
-    rows: list[tuple[str, Any]] = []
-    for name, value in metrics.items():
-        if isinstance(value, dict):
-            rows += _flat(value, f"{prefix}{name}.")
-        else:
-            rows.append((f"{prefix}{name}", value))
-    return rows

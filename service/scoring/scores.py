@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,3 +85,12 @@ class Scores:
             **self.metrics,
             "notes": list(self.notes),
         }
+
+
+def leaves(metrics: Mapping[str, Any], step: str) -> Iterator[tuple[str, Any]]:
+    """Nested metrics as single ones, each under the names that lead to it with `step` between them."""
+    for name, value in metrics.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}{step}{below}", leaf) for below, leaf in leaves(value, step))
+        else:
+            yield name, value

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import service
 from service.errors import needs
+from service.scoring.scores import leaves
 
 if TYPE_CHECKING:
     import jinja2
 
 NOTHING: Final = "–"
-_STEP: Final = " / "
 _DIGITS: Final = 12
 _SHOWN_ELSEWHERE: Final = frozenset(
     {"dataset", "questions", "accuracy", "per_answer_type", "per_question_type", "notes"}
@@ -135,16 +135,7 @@ def metrics(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, dict[str
     """The data set's own metrics, one a row, with their value in each view; those that are single numbers."""
     rows: dict[str, dict[str, Any]] = {}
     for view, document in scores.items():
-        for name, value in _leaves({k: v for k, v in document.items() if k not in _SHOWN_ELSEWHERE}):
+        for name, value in leaves({k: v for k, v in document.items() if k not in _SHOWN_ELSEWHERE}, " / "):
             if isinstance(value, int | float):
                 rows.setdefault(name, {})[view] = value
     return list(rows.items())
-
-
-def _leaves(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, item in value.items():
-        name = f"{above}{key}"
-        if isinstance(item, Mapping):
-            yield from _leaves(item, f"{name}{_STEP}")
-        else:
-            yield name, item

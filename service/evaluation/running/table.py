@@ -141,7 +141,7 @@ def _entropy(row: Scored) -> float | None:
     The rest of the distribution is not in the reply, so this is not the entropy of all answers.
     """
     probabilities = [probability for _, probability in row.prediction.candidates if probability > 0]
-    whole = total(probabilities)
-    if whole <= 0:
+    listed = total(probabilities)
+    if listed <= 0:
         return None
-    return -total(p / whole * math.log(p / whole) for p in probabilities)
+    return -total(p / listed * math.log(p / listed) for p in probabilities)
