@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.eval_runs import QUESTIONS_EACH, SHAPES, lines, of_lines, of_shapes, run
+from tests.support.eval_runs import QUESTIONS_EACH, SHAPES, lines, of_lines, of_shapes, read_terminal, run
 from tests.support.pictures import drawn_circle
 from tests.support.process import VQA
 from tests.support.serving import Running
@@ -340,13 +340,7 @@ class TestShown:
             command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"}
         )
         os.close(theirs)
-        shown = b""
-        try:
-            while data := os.read(ours, 65536):
-                shown += data
-        except OSError:
-            pass  # the other end was closed
-        os.close(ours)
+        shown = read_terminal(ours)
         out, _ = process.communicate(timeout=60)
         assert process.returncode == 0
         assert json.loads(out)["dataset"] == "vqav2"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.eval_runs import LONG, lines, of_lines, run
+from tests.support.eval_runs import LONG, lines, of_lines, read_terminal, run
 from tests.support.process import VQA
 from tests.support.stub_service import Reply, answered, problem, stub_service
 
@@ -101,13 +101,7 @@ class TestStopped:
             process.send_signal(signal.SIGTERM)
             assert process.wait(5) == 128 + signal.SIGTERM
             release.set()
-        shown = b""
-        try:
-            while data := os.read(ours, 65536):
-                shown += data
-        except OSError:
-            pass  # the other end was closed
-        os.close(ours)
+        shown = read_terminal(ours)
         assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l") >= 0
 
     def test_two_runs_in_one_folder_are_refused(self, long: Path, tmp_path: Path) -> None:

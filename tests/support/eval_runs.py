@@ -28,3 +28,15 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def read_terminal(end: int) -> bytes:
+    """All that comes out of one end of a pseudo-terminal until its other end is closed; this one is closed, too."""
+    shown = b""
+    try:
+        while data := os.read(end, 65536):
+            shown += data
+    except OSError:
+        pass  # so Linux says that the other end was closed
+    os.close(end)
+    return shown

@@ -131,14 +131,14 @@ class PlainFormat:
         return [f"questions without an answer that these numbers take for right, as the empty text is: {found:,}"]
 
 
-def json_bytes(value: Any) -> bytes:
-    """A value as a JSON file; ASCII, so that any text can be written."""
+def ascii_json(value: Any) -> bytes:
+    """A value as a JSON file for evaluators elsewhere, which may read it in any encoding: ASCII."""
     return json.dumps(value).encode() + b"\n"
 
 
 def json_lines(rows: Iterable[Any]) -> bytes:
     """Values as JSON Lines."""
-    return b"".join(json_bytes(row) for row in rows)
+    return b"".join(ascii_json(row) for row in rows)
 
 
 def said(prediction: Prediction) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from service.evaluation.records import Example, Prediction
-from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, json_bytes, picture_name, said
+from service.evaluation.running.formats.base import Pairs, PlainFormat, Sources, ascii_json, picture_name, said
 from service.scoring.easyvqa import Question, read_questions
 from service.scoring.scores import QuestionId
 
@@ -37,12 +37,12 @@ class EasyVqaFormat(PlainFormat):
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"question_id", "answer"}], where an id is a place among the questions that were asked."""
-        return json_bytes([{"question_id": index, "answer": said(p)} for index, (_, p) in enumerate(pairs)])
+        return ascii_json([{"question_id": index, "answer": said(p)} for index, (_, p) in enumerate(pairs)])
 
     def part(self, content: list[Question], examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`; questions get other places there, and so other ids."""
         asked = [content[int(example.question_id)] for example in examples]
-        return {"questions.json": json_bytes([[row.question, row.answer, row.image_id] for row in asked])}
+        return {"questions.json": ascii_json([[row.question, row.answer, row.image_id] for row in asked])}
 
     def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
         """By place."""

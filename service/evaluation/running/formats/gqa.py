@@ -11,8 +11,8 @@ from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    ascii_json,
     extra_texts,
-    json_bytes,
     picture_name,
     said,
     text_at,
@@ -50,12 +50,12 @@ class GqaFormat(PlainFormat):
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"questionId", "prediction"}]."""
-        return json_bytes([{"questionId": e.question_id, "prediction": said(p)} for e, p in pairs])
+        return ascii_json([{"questionId": e.question_id, "prediction": said(p)} for e, p in pairs])
 
     def part(self, content: dict[str, Any], examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`; a part has no consistency where it entails what was not asked, and the scores say so."""
         wanted = {str(example.question_id) for example in examples}
-        return {"questions.json": json_bytes({key: row for key, row in content.items() if key in wanted})}
+        return {"questions.json": ascii_json({key: row for key, row in content.items() if key in wanted})}
 
     def official(self, per_question: Mapping[QuestionId, float], pairs: Pairs) -> Iterator[tuple[Prediction, float]]:
         """By id; outside the balanced set, which is all that the evaluator scores, an answer is right word for word."""

@@ -11,9 +11,9 @@ from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    ascii_json,
     check_distinct,
     extra_texts,
-    json_bytes,
     json_lines,
     picture_name,
     said,
@@ -62,7 +62,7 @@ class JsonlFormat(PlainFormat):
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"question_id", "answer"}]."""
-        return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
+        return ascii_json([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
 
     def part(self, content: Rows, examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`; each row gets its `question_id`, which by default is a line's number."""

@@ -11,8 +11,8 @@ from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    ascii_json,
     extra_texts,
-    json_bytes,
     picture_name,
     said,
     text_at,
@@ -50,7 +50,7 @@ class VizWizFormat(PlainFormat):
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"image", "answer"}]."""
-        return json_bytes([{"image": e.question_id, "answer": said(p)} for e, p in pairs])
+        return ascii_json([{"image": e.question_id, "answer": said(p)} for e, p in pairs])
 
     def answerability(self, pairs: Pairs) -> bytes | None:
         """[{"image", "answerable"}], the probability that the question can be answered.
@@ -63,8 +63,8 @@ class VizWizFormat(PlainFormat):
             if answerable is None:
                 answerable = float(prediction.answerable is not False)
             rows.append({"image": example.question_id, "answerable": answerable})
-        return json_bytes(rows)
+        return ascii_json(rows)
 
     def part(self, content: Annotations, examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`."""
-        return {"annotations.json": json_bytes([content.by_id[example.question_id] for example in examples])}
+        return {"annotations.json": ascii_json([content.by_id[example.question_id] for example in examples])}

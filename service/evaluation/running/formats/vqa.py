@@ -13,9 +13,9 @@ from service.evaluation.running.formats.base import (
     Pairs,
     PlainFormat,
     Sources,
+    ascii_json,
     check_distinct,
     extra_texts,
-    json_bytes,
     picture_name,
     said,
     text_at,
@@ -78,7 +78,7 @@ class VqaFormat(PlainFormat):
 
     def results(self, pairs: Pairs) -> bytes:
         """[{"question_id", "answer"}]."""
-        return json_bytes([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
+        return ascii_json([{"question_id": e.question_id, "answer": said(p)} for e, p in pairs])
 
     def part(self, content: Content, examples: Sequence[Example]) -> dict[str, bytes]:
         """As `Format.part`."""
@@ -86,8 +86,8 @@ class VqaFormat(PlainFormat):
         rows = [annotations.by_id[example.question_id] for example in examples]
         asked = [questions.rows[example.question_id] for example in examples]
         return {
-            "questions.json": json_bytes({**questions.head, "questions": asked}),
-            "annotations.json": json_bytes({**annotations.head, "annotations": rows}),
+            "questions.json": ascii_json({**questions.head, "questions": asked}),
+            "annotations.json": ascii_json({**annotations.head, "annotations": rows}),
         }
 
 
