@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar
 
 from service.answers import Verdict
 from service.backends import ModelInfo, Notice
@@ -57,18 +57,12 @@ class Reply:
 # Beyond these digits a float says nothing about an answer.
 _DIGITS = 6
 
-
-@overload
-def told_share(share: float) -> float: ...
+_Share = TypeVar("_Share", float, float | None)
 
 
-@overload
-def told_share(share: float | None) -> float | None: ...
-
-
-def told_share(share: float | None) -> float | None:
+def told_share(share: _Share) -> _Share:
     """A probability or share, 0 to 1, with as many digits as it is told."""
-    return None if share is None else round(share, _DIGITS)
+    return share if share is None else round(share, _DIGITS)
 
 
 def told_ms(seconds: float) -> float:
