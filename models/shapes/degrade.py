@@ -1,4 +1,4 @@
-"""Pictures that can no longer answer: blank, dark, blown out, badly blurred, noise.
+"""Pictures that can no longer answer: blank, dark, blown out, badly blurred, cropped to nothing, noise.
 
 Each phrasing group degrades in its own way, so that calibration and test measure kinds of damage that training
 never saw. Every function takes and gives uint8 pixels, H x W x 3.
@@ -64,6 +64,39 @@ def _colored_noise(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     grain = int(rng.integers(1, 5))
     coarse = rng.normal(rng.integers(40, 216, 3), rng.uniform(25, 70), (height // grain + 1, width // grain + 1, 3))
     return _bytes(np.kron(coarse, np.ones((grain, grain, 1)))[:height, :width])
+
+
+def _cropped_to_a_corner(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The plainest corner enlarged to the whole picture: the camera pointed beside the scene."""
+    height, width = (max(4, int(edge * rng.uniform(0.1, 0.16))) for edge in pixels.shape[:2])
+    return _enlarged(_plainest([pixels[rows, across] for rows in _ends(height) for across in _ends(width)]), pixels)
+
+
+def _zoomed_in(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A plain spot, of a shape or of what is behind it, enlarged to the whole picture."""
+    edge = max(4, int(min(pixels.shape[:2]) * rng.uniform(0.05, 0.09)))
+    corners = [[int(rng.integers(side - edge)) for side in pixels.shape[:2]] for _ in range(12)]
+    return _enlarged(_plainest([pixels[top : top + edge, left : left + edge] for top, left in corners]), pixels)
+
+
+def _cropped_to_a_strip(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The plainest strip along an edge, stretched to the whole picture."""
+    height, width = (max(3, int(edge * rng.uniform(0.03, 0.06))) for edge in pixels.shape[:2])
+    strips = [pixels[rows] for rows in _ends(height)] + [pixels[:, across] for across in _ends(width)]
+    return _enlarged(_plainest(strips), pixels)
+
+
+def _ends(length: int) -> tuple[slice, slice]:
+    return slice(length), slice(-length, None)
+
+
+def _plainest(parts: list[np.ndarray]) -> np.ndarray:
+    return min(parts, key=lambda part: float(part.std(axis=(0, 1)).sum()))
+
+
+def _enlarged(part: np.ndarray, like: np.ndarray) -> np.ndarray:
+    height, width = like.shape[:2]
+    return np.asarray(Image.fromarray(np.ascontiguousarray(part)).resize((width, height), Image.Resampling.BICUBIC))
 
 
 def _gradient(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -135,6 +168,7 @@ DEGRADATIONS: dict[Group, dict[str, Degradation]] = {
         "gaussian_blur": _gaussian_blur,
         "uniform_noise": _uniform_noise,
         "colored_noise": _colored_noise,
+        "cropped_to_a_corner": _cropped_to_a_corner,
     },
     Group.CALIBRATION: {
         "gradient": _gradient,
@@ -142,11 +176,13 @@ DEGRADATIONS: dict[Group, dict[str, Degradation]] = {
         "fog": _fog,
         "box_blur": _box_blur,
         "gray_noise": _gray_noise,
+        "zoomed_in": _zoomed_in,
     },
     Group.TEST: {
         "black": _black,
         "glare": _glare,
         "motion_blur": _motion_blur,
         "salt_and_pepper": _salt_and_pepper,
+        "cropped_to_a_strip": _cropped_to_a_strip,
     },
 }

@@ -8,11 +8,13 @@ from enum import StrEnum
 
 import numpy as np
 
+from models.shapes.annotators import annotate
 from models.shapes.degrade import degrade
 from models.shapes.phrasing import Group
-from models.shapes.questions import Asker, Question
+from models.shapes.questions import Question, asked_of_a_ruined_picture
 from models.shapes.render import disturb, render
 from models.shapes.scene import Scene, easy_scene, varied_scene
+from models.shapes.topics import Asker
 
 
 class Split(StrEnum):
@@ -47,7 +49,7 @@ class Mixture:
     """Shares of pictures: easy-VQA's own style (the rest is varied), ruined ones, slightly disturbed ones."""
 
     easy: float = 0.3
-    degraded: float = 0.06
+    degraded: float = 0.08
     disturbed: float = 0.25
 
 
@@ -73,12 +75,15 @@ def photograph(
     pixels: np.ndarray, scene: Scene, rng: np.random.Generator, asker: Asker, count: int, mixture: Mixture
 ) -> Example:
     """A picture of a known scene as a camera might bring it home, ruined or slightly flawed, and `count` questions."""
+    damage = None
     if rng.random() < mixture.degraded:
-        ruined, damage = degrade(pixels, rng, asker.group)
-        return Example(ruined, asker.ask_degraded(scene, rng, count), scene, damage)
-    if rng.random() < mixture.disturbed:
+        pixels, damage = degrade(pixels, rng, asker.group)
+    elif rng.random() < mixture.disturbed:
         pixels = disturb(pixels, rng)
-    return Example(pixels, asker.ask(scene, rng, count), scene)
+    questions = asker.ask(scene, rng, count)
+    if damage:
+        questions = asked_of_a_ruined_picture(questions)
+    return Example(pixels, [annotate(q, scene, rng) for q in questions], scene, damage)
 
 
 def draw_split(split: Split, seed: int, pictures: int, questions: int = 3) -> Iterator[Example]:

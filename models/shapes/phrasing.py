@@ -1,7 +1,9 @@
 """How questions are worded: templates by kind of question, in groups that never share a wording.
 
 Slots: {a} a thing with its article ("a red shape"), {thing} and {things} without ("red shape", "red shapes"),
-{noun} "shape" or the name of one, {color} a colour, {object} an everyday object that no drawing here shows.
+{noun} "shape" or the name of one, {name} the name of one, {color} a colour, {a_color} a colour with its article,
+{size} a superlative ("biggest"), {one} and {other} things that a scene has once, {side} "left" or "right",
+{object} an everyday object that no drawing here shows.
 """
 
 from __future__ import annotations

@@ -43,10 +43,21 @@ def disturb(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _background(background: Background, width: int, height: int) -> Image.Image:
     if background.start == background.end:
         return Image.new("RGB", (width, height), background.start)
+    if background.texture != "none":
+        return _texture(background, width, height)
     length = height if background.vertical else width
     ramp = np.linspace(background.start, background.end, length).round().astype(np.uint8)
     ramp = ramp[:, None] if background.vertical else ramp[None]
     return Image.fromarray(np.ascontiguousarray(np.broadcast_to(ramp, (height, width, 3))))
+
+
+def _texture(background: Background, width: int, height: int) -> Image.Image:
+    grain = background.grain * SUPERSAMPLING
+    down, across = np.arange(height)[:, None] // grain, np.arange(width)[None] // grain
+    stripes = down if background.vertical else across
+    which = (stripes if background.texture == "stripes" else down + across) % 2
+    colors = np.array([background.start, background.end], np.uint8)
+    return Image.fromarray(colors[np.broadcast_to(which, (height, width))])
 
 
 def _draw(draw: ImageDraw.ImageDraw, shape: Shape, scale: int) -> None:

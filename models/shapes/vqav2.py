@@ -8,7 +8,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from models.shapes.annotators import annotate
 from models.shapes.examples import Example, Split
 from models.shapes.questions import Question
 
@@ -72,7 +71,7 @@ def _sentence(text: str) -> str:
 
 
 def _annotation(question: Question, image_id: int, question_id: int) -> dict:
-    answers = annotate(question)
+    answers = list(question.answers)
     return {
         "question_type": question_type(question.text),
         "multiple_choice_answer": max(answers, key=answers.count),
@@ -80,6 +79,6 @@ def _annotation(question: Question, image_id: int, question_id: int) -> dict:
             {"answer": answer, "answer_confidence": "yes", "answer_id": k} for k, answer in enumerate(answers, start=1)
         ],
         "image_id": image_id,
-        "answer_type": answer_type(question.answer),
+        "answer_type": answer_type(max(answers, key=answers.count)),
         "question_id": question_id,
     }

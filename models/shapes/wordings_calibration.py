@@ -43,6 +43,28 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
         "how many {things} are visible?",
         "count the {things} in the image.",
     ),
+    Kind.ITS_COLOR: ("which colour is it?", "what colour does it have?", "what is the colour of it?"),
+    Kind.COLOR_OF_EXTREME: (
+        "which colour does the {size} shape have?",
+        "what is the color of the {size} shape in the picture?",
+        "tell me the color of the {size} shape.",
+    ),
+    Kind.SHAPE_OF_EXTREME: (
+        "what kind of shape is the {size} one?",
+        "which shape is the {size} one in the image?",
+        "name the {size} shape.",
+    ),
+    Kind.IT_IS_COLOR: ("is it {color} in the picture?", "does it look {color}?"),
+    Kind.IT_IS_SHAPE: ("is this shape a {name}?", "would you call it a {name}?"),
+    Kind.SIDE: (
+        "do you see the {one} left or right of the {other}?",
+        "where is the {one}, left or right of the {other}?",
+        "is the {one} at the left or at the right of the {other}?",
+    ),
+    Kind.IS_ON_SIDE: (
+        "do you see the {one} to the {side} of the {other}?",
+        "is the {one} in the image {side} of the {other}?",
+    ),
     Kind.OBJECT_PRESENT: ("is there a {object} in the picture?", "do you see a {object}?"),
     Kind.OFF_TOPIC: (
         "how tall is the woman?",

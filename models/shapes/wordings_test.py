@@ -43,6 +43,28 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
         "how many {things} does the image contain?",
         "what is the number of {things} in the picture?",
     ),
+    Kind.ITS_COLOR: ("what is the color of it?", "what color does it have?", "it is what color?"),
+    Kind.COLOR_OF_EXTREME: (
+        "what color is the {size} shape here?",
+        "which color does the {size} shape have in this picture?",
+        "the {size} shape in the image is what color?",
+    ),
+    Kind.SHAPE_OF_EXTREME: (
+        "what shape is the {size} shape here?",
+        "which is the {size} shape?",
+        "which shape in this picture is the {size}?",
+    ),
+    Kind.IT_IS_COLOR: ("is it {color} here?", "is its colour {color}?"),
+    Kind.IT_IS_SHAPE: ("is this here a {name}?", "is the shape in the picture a {name}?"),
+    Kind.SIDE: (
+        "is the {one} here left or right of the {other}?",
+        "is the {one} in the picture to the left or right of the {other}?",
+        "to which side of the {other} is the {one}?",
+    ),
+    Kind.IS_ON_SIDE: (
+        "is the {one} here to the {side} of the {other}?",
+        "does this image show the {one} {side} of the {other}?",
+    ),
     Kind.OBJECT_PRESENT: ("does this image show a {object}?", "is there a {object} here?"),
     Kind.OFF_TOPIC: (
         "what is the name of the street?",
