@@ -20,9 +20,22 @@ from service.answers.answer_sets import (
 )
 from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Answerability, Calibration, Confidence
+from service.answers.domain import Domain, read_domain
+from service.answers.evidence import FEATURES, LISTED, Evidence, evidence_of, evidence_of_candidates
 from service.answers.families import UNANSWERABLE, is_unanswerable
 from service.answers.keys import match_key
-from service.answers.maps import BetaMap, CalibrationError, CalibrationMap, IsotonicMap, LogisticMap
+from service.answers.maps import (
+    BetaMap,
+    CalibrationError,
+    CalibrationMap,
+    IsotonicMap,
+    LinearMap,
+    LogisticMap,
+    TemperatureMap,
+    logit,
+    read_linear,
+    read_map,
+)
 from service.answers.normalise import (
     CODES,
     normalise,
@@ -38,6 +51,8 @@ __all__ = [
     "ACCURACY_CODES",
     "CHOICES",
     "CODES",
+    "FEATURES",
+    "LISTED",
     "MAX_CHOICES",
     "MAX_CHOICE_LENGTH",
     "NAMED_SETS",
@@ -52,21 +67,31 @@ __all__ = [
     "CalibrationMap",
     "Candidate",
     "Confidence",
+    "Domain",
+    "Evidence",
     "IsotonicMap",
+    "LinearMap",
     "LogisticMap",
     "Posterior",
     "Projection",
     "ScoreKind",
+    "TemperatureMap",
     "Verdict",
     "Vocabulary",
     "answer_type",
     "check_max_risk",
+    "evidence_of",
+    "evidence_of_candidates",
     "finish",
     "is_unanswerable",
+    "logit",
     "match_key",
     "normalise",
     "process_digits_articles",
     "process_punctuation",
+    "read_domain",
+    "read_linear",
+    "read_map",
     "strip_answer",
     "vqa_accuracy",
 ]

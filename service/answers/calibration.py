@@ -5,16 +5,18 @@
                     "maps": {"default": MAP, "yes/no": MAP, "number": MAP, "other": MAP}},
      "answerability": {"kind": "logistic", "features": ["unanswerable_logit", "top_logit"],
                        "weights": [w1, w2], "bias": b, "threshold": 0.5},
+     "domain": DOMAIN,
      "notes": anything}
 
-`confidence` and `answerability` may each be absent: not fitted. Of `maps`, `default` is needed; a type
-without a map takes it. `score_kind` and `notes` are optional. For MAP see `maps`.
+`confidence`, `answerability` and `domain` may each be absent: not fitted. Of `maps`, `default` is needed; a type
+without a map takes it. `score_kind` and `notes` are optional. For MAP see `maps`, for DOMAIN `domain`.
 
 - `top_mass` is the absolute mass (`Posterior.mass`) of the best answerable member: what the model believes of
   its answer before the answer set flatters it. Its map gives the expected VQA accuracy of that answer.
-- Answerability is the probability that the question can be answered: logistic(weights . features + bias),
-  with `unanswerable_logit` = logit(mass of "unanswerable") and `top_logit` = logit(top_mass), both masses
-  kept within [1e-6, 1 - 1e-6]. At `threshold` and above the question counts as answerable.
+- Answerability is the probability that the question can be answered: logistic(weights . features + bias), over
+  features of the posterior and statistics of the picture (`evidence`). At `threshold` and above the question counts as
+  answerable.
+- A picture outside the domain is not of the kind that the model knows: its answer is held back.
 
 Where `score_kind` is named, a posterior of another kind is not calibrated by it: a sigmoid score of 0.8 and a
 softmax probability of 0.8 are different quantities.
@@ -30,23 +32,24 @@ from pathlib import Path
 from typing import Final
 
 from service.answers.answer_types import AnswerType
+from service.answers.domain import Domain, read_domain
+from service.answers.evidence import Evidence
 from service.answers.maps import (
     CalibrationError,
     CalibrationMap,
+    LinearMap,
     check_keys,
-    logistic,
-    logit,
+    read_linear,
     read_map,
     read_number,
-    read_numbers,
     read_object,
 )
 from service.answers.posterior import ScoreKind
+from service.images.statistics import STATISTICS
 
 VERSION: Final = 1
 DEFAULT: Final = "default"
 _MAP_NAMES: Final = {DEFAULT, AnswerType.YES_NO, AnswerType.NUMBER, AnswerType.OTHER}
-_FEATURES: Final = ("unanswerable_logit", "top_logit")
 
 
 @dataclass(frozen=True)
@@ -60,26 +63,22 @@ class Confidence:
         """Whether masses made of scores of this kind are the quantity that was fitted."""
         return self.score_kind in (None, score_kind)
 
-    def __call__(self, top_mass: float, answer_type: str) -> float:
+    def __call__(self, evidence: Evidence, answer_type: str) -> float:
         """The expected VQA accuracy, in [0, 1]."""
         fitted = self.maps.get(answer_type, self.maps[DEFAULT])
-        return min(max(fitted(top_mass), 0.0), 1.0)
+        return min(max(fitted.of(evidence), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Answerability:
     """The fitted probability that a question can be answered."""
 
-    features: tuple[str, ...]
-    weights: tuple[float, ...]
-    bias: float
+    model: LinearMap
     threshold: float
 
-    def __call__(self, unanswerable_mass: float, top_mass: float) -> float:
-        """The probability, in [0, 1], from the two masses."""
-        values = dict(zip(_FEATURES, (logit(unanswerable_mass), logit(top_mass)), strict=True))
-        pairs = zip(self.weights, self.features, strict=True)
-        return logistic(sum(weight * values[feature] for weight, feature in pairs) + self.bias)
+    def __call__(self, evidence: Evidence) -> float:
+        """The probability, in [0, 1]."""
+        return self.model.of(evidence)
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,7 @@ class Calibration:
         target: what was fitted to.
         confidence: None if not fitted.
         answerability: None if not fitted.
+        domain: None if not fitted.
     """
 
     id: str
@@ -101,6 +101,16 @@ class Calibration:
     target: str
     confidence: Confidence | None
     answerability: Answerability | None
+    domain: Domain | None = None
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether any of it is judged by statistics of the picture."""
+        fitted = [*(self.confidence.maps.values() if self.confidence else ())]
+        if self.answerability is not None:
+            fitted.append(self.answerability.model)
+        features = {name for each in fitted if isinstance(each, LinearMap) for name in each.features}
+        return self.domain is not None or bool(features & set(STATISTICS))
 
     def applies_to(self, score_kind: ScoreKind) -> bool:
         """Whether it was fitted on scores of this kind; where the file does not say, any."""
@@ -128,14 +138,14 @@ class Calibration:
 
     @classmethod
     def _read(cls, body: Mapping[str, object]) -> Calibration:
-        known = {"version", "fitted_on", "questions", "target", "confidence", "answerability", "notes"}
+        known = {"version", "fitted_on", "questions", "target", "confidence", "answerability", "domain", "notes"}
         check_keys(body, known, "calibration")
         if body.get("version") != VERSION:
             raise CalibrationError(f"version must be {VERSION}")
         questions = read_number(body.get("questions"), "questions")
         if questions < 0 or questions != int(questions):
             raise CalibrationError("questions must be a whole number and not negative")
-        confidence, answerability = body.get("confidence"), body.get("answerability")
+        confidence, answerability, domain = (body.get(key) for key in ("confidence", "answerability", "domain"))
         return cls(
             id=_digest(body),
             fitted_on=_read_text(body, "fitted_on"),
@@ -143,6 +153,7 @@ class Calibration:
             target=_read_text(body, "target"),
             confidence=None if confidence is None else _read_confidence(confidence),
             answerability=None if answerability is None else _read_answerability(answerability),
+            domain=None if domain is None else read_domain(domain, "domain"),
         )
 
 
@@ -184,16 +195,8 @@ def _read_answerability(value: object) -> Answerability:
     check_keys(body, {"kind", "features", "weights", "bias", "threshold"}, at)
     if body.get("kind") != "logistic":
         raise CalibrationError(f"{at}.kind must be logistic")
-    features = body.get("features")
-    if not isinstance(features, list | tuple) or not features:
-        raise CalibrationError(f"{at}.features must be a list, and not empty")
-    for i, feature in enumerate(features):
-        if feature not in _FEATURES or feature in features[:i]:
-            raise CalibrationError(f"{at}.features[{i}] must be one of {', '.join(_FEATURES)}, each once")
-    weights = read_numbers(body.get("weights"), f"{at}.weights")
-    if len(weights) != len(features):
-        raise CalibrationError(f"{at}.weights has {len(weights)} entries for {len(features)} features")
+    model = read_linear(body, at)
     threshold = read_number(body.get("threshold"), f"{at}.threshold")
     if not 0 <= threshold <= 1:
         raise CalibrationError(f"{at}.threshold must be within 0 and 1")
-    return Answerability(tuple(features), weights, read_number(body.get("bias"), f"{at}.bias"), threshold)
+    return Answerability(model, threshold)

@@ -1,14 +1,21 @@
-"""Maps from a model's probability to a calibrated one: monotone, [0, 1] to [0, 1]."""
+"""Maps to a calibrated probability, from the model's own, which they follow monotonely, or from several features."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
+
+from service.answers.evidence import FEATURES, Evidence
+from service.images.statistics import STATISTICS
+
+_LINEAR: Final = ("features", "weights", "bias")
+_KNOWN_FEATURES: Final = (*FEATURES, *STATISTICS)
 
 EDGE: Final = 1e-6
 """Probabilities are kept this far from 0 and 1 before a logarithm is taken."""
@@ -19,10 +26,22 @@ class CalibrationError(ValueError):
 
 
 class CalibrationMap(Protocol):
-    """Takes a probability to a calibrated probability."""
+    """Gives a calibrated probability."""
 
+    def of(self, evidence: Evidence) -> float:
+        """The calibrated probability that the best answerable answer is right, in [0, 1]."""
+
+
+class _OfTopMass(ABC):
+    """Looks at the top mass alone."""
+
+    @abstractmethod
     def __call__(self, p: float) -> float:
-        """The calibrated probability of `p`."""
+        """The calibrated probability of `p`, in [0, 1]."""
+
+    def of(self, evidence: Evidence) -> float:
+        """As `CalibrationMap.of`."""
+        return self(evidence.top)
 
 
 def logit(p: float) -> float:
@@ -38,7 +57,7 @@ def logistic(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class IsotonicMap:
+class IsotonicMap(_OfTopMass):
     """Isotonic regression (Zadrozny and Elkan 2002): straight lines between knots, constant outside them."""
 
     x: tuple[float, ...]
@@ -49,7 +68,7 @@ class IsotonicMap:
 
 
 @dataclass(frozen=True)
-class BetaMap:
+class BetaMap(_OfTopMass):
     """Beta calibration (Kull, Silva Filho and Flach 2017): logistic(a ln p - b ln(1 - p) + c)."""
 
     a: float
@@ -62,7 +81,7 @@ class BetaMap:
 
 
 @dataclass(frozen=True)
-class LogisticMap:
+class LogisticMap(_OfTopMass):
     """Platt scaling (Platt 1999) on the logit: logistic(a logit(p) + b)."""
 
     a: float
@@ -72,9 +91,36 @@ class LogisticMap:
         return logistic(self.a * logit(p) + self.b)
 
 
+@dataclass(frozen=True)
+class TemperatureMap:
+    """Temperature scaling (Guo et al. 2017): the top mass with all logits divided by `t`."""
+
+    t: float
+
+    def of(self, evidence: Evidence) -> float:
+        """As `CalibrationMap.of`."""
+        return min(max(evidence.at_temperature(self.t), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """Logistic regression: logistic(weights . features + bias) over features by name (`Evidence.feature`)."""
+
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+
+    def of(self, evidence: Evidence) -> float:
+        """As `CalibrationMap.of`."""
+        pairs = zip(self.features, self.weights, strict=True)
+        return logistic(sum(weight * evidence.feature(name) for name, weight in pairs) + self.bias)
+
+
 def read_map(value: object, at: str) -> CalibrationMap:
-    """A map from its JSON form: `{"kind": "isotonic", "x": [...], "y": [...]}`, `{"kind": "beta", "a", "b",
-    "c"}` or `{"kind": "logistic", "a", "b"}`.
+    """A map from its JSON form.
+
+    `{"kind": "isotonic", "x": [...], "y": [...]}`, `{"kind": "beta", "a", "b", "c"}`, `{"kind": "logistic", "a", "b"}`,
+    `{"kind": "temperature", "t"}` or `{"kind": "linear", "features": [...], "weights": [...], "bias"}`.
 
     Args:
         value: the parsed JSON.
@@ -105,7 +151,34 @@ def read_map(value: object, at: str) -> CalibrationMap:
         a, b = (read_number(body.get(key), f"{at}.{key}") for key in "ab")
         _check_slopes(at, a=a)
         return LogisticMap(a, b)
-    raise CalibrationError(f"{at}.kind must be isotonic, beta or logistic")
+    if kind == "temperature":
+        check_keys(body, {"kind", "t"}, at)
+        t = read_number(body.get("t"), f"{at}.t")
+        if t <= 0:
+            raise CalibrationError(f"{at}.t must be positive")
+        return TemperatureMap(t)
+    if kind == "linear":
+        check_keys(body, {"kind", *_LINEAR}, at)
+        return read_linear(body, at)
+    raise CalibrationError(f"{at}.kind must be isotonic, beta, logistic, temperature or linear")
+
+
+def read_linear(body: Mapping[str, object], at: str) -> LinearMap:
+    """The features, weights and bias of a JSON object.
+
+    Raises:
+        CalibrationError: a feature is not known or there twice, or weights are not as many.
+    """
+    features = body.get("features")
+    if not isinstance(features, list | tuple) or not features:
+        raise CalibrationError(f"{at}.features must be a list, and not empty")
+    for i, feature in enumerate(features):
+        if feature not in _KNOWN_FEATURES or feature in features[:i]:
+            raise CalibrationError(f"{at}.features[{i}] must be one of {', '.join(_KNOWN_FEATURES)}, each once")
+    weights = read_numbers(body.get("weights"), f"{at}.weights")
+    if len(weights) != len(features):
+        raise CalibrationError(f"{at}.weights has {len(weights)} entries for {len(features)} features")
+    return LinearMap(tuple(features), weights, read_number(body.get("bias"), f"{at}.bias"))
 
 
 def read_object(value: object, at: str) -> Mapping[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Calibration
+from service.answers.evidence import Evidence, evidence_of
 from service.answers.families import UNANSWERABLE
 from service.answers.posterior import Posterior, ScoreKind
 from service.errors import Code, VQAError
@@ -44,6 +46,7 @@ class Verdict:
         off_set: the mass the model gave to answers outside the set; None where the scores have none.
         raw_answer: the model's own spelling of what was decided on; None where it has none.
         answer_type: the type of what was decided on.
+        outside_domain: whether the picture is not of the kind that the model knows; its answer is then held back.
     """
 
     answer: str | None
@@ -56,6 +59,7 @@ class Verdict:
     off_set: float | None
     raw_answer: str | None
     answer_type: AnswerType
+    outside_domain: bool = False
 
     def withheld(self) -> Verdict:
         """The same verdict with its answer held back: for a backend that knows it to be worthless."""
@@ -83,7 +87,12 @@ def check_max_risk(max_risk: float | None, calibration: Calibration | None, scor
 
 
 def finish(
-    posterior: Posterior, calibration: Calibration | None, *, top_k: int = 5, max_risk: float | None = None
+    posterior: Posterior,
+    calibration: Calibration | None,
+    *,
+    statistics: Mapping[str, float] | None = None,
+    top_k: int = 5,
+    max_risk: float | None = None,
 ) -> Verdict:
     """Decides answerability, answer, confidence and abstention, in this order.
 
@@ -94,10 +103,13 @@ def finish(
        1 - answerability. Neither exists unless both the confidence map and what it is applied to were fitted.
     4. With `max_risk`, the service abstains if 1 - confidence is above it, and also if there is no confidence in
        this very verdict: what cannot be vouched for is not said.
+    5. Of a picture outside the fitted domain nothing is vouched for: the answer is held back, without a confidence, and
+       whether the question can be answered is not known.
 
     Args:
         posterior: from any backend.
         calibration: what was fitted for the model; None if nothing was.
+        statistics: of the picture, by name; needed where the calibration reads pictures.
         top_k: how many candidates to list, at least 0.
         max_risk: the highest acceptable probability of a wrong answer, in [0, 1]; None to always answer.
 
@@ -108,9 +120,9 @@ def finish(
     if top_k < 0:
         raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
     best = posterior.best_answerable()
-    top_mass = 0.0 if best is None else posterior.mass(best)
+    evidence = evidence_of(posterior, statistics)
     nothing = posterior.answer_set.unanswerable
-    answerable, answerability = _answerable(posterior, calibration, top_mass)
+    answerable, answerability = _answerable(posterior, calibration, evidence)
     confidence: float | None = None
     fitted = calibration.confidence if calibration is not None else None
     decided: int | None
@@ -124,9 +136,9 @@ def finish(
         decided, kind = best, answer_type(posterior.answer_set.keys[best])
         answer = posterior.answer_set.spellings[best]
         if fitted is not None and fitted.applies_to(posterior.score_kind):
-            confidence = fitted(top_mass, kind)
+            confidence = fitted(evidence, kind)
     abstained = max_risk is not None and (confidence is None or 1.0 - confidence > max_risk + _RISK_TOLERANCE)
-    return Verdict(
+    verdict = Verdict(
         answer=None if abstained else answer,
         confidence=confidence,
         calibrated=confidence is not None,
@@ -138,16 +150,20 @@ def finish(
         raw_answer=None if decided is None else posterior.raw_answer(decided),
         answer_type=kind,
     )
+    domain = calibration.domain if calibration is not None else None
+    if domain is not None and statistics is not None and domain.outside(statistics):
+        return replace(verdict.withheld(), answerable=None, answerability=None, outside_domain=True)
+    return verdict
 
 
 def _answerable(
-    posterior: Posterior, calibration: Calibration | None, top_mass: float
+    posterior: Posterior, calibration: Calibration | None, evidence: Evidence
 ) -> tuple[bool | None, float | None]:
     """Whether the question can be answered, and the fitted probability that it can."""
     nothing = posterior.answer_set.unanswerable
     fitted = calibration.answerability if calibration is not None else None
     if fitted is not None and calibration is not None and calibration.applies_to(posterior.score_kind):
-        answerability = fitted(0.0 if nothing is None else posterior.mass(nothing), top_mass)
+        answerability = fitted(evidence)
         return answerability >= fitted.threshold, answerability
     if not posterior.says_unanswerable:
         return None, None

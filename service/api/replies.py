@@ -37,7 +37,7 @@ def answer_reply(reply: Reply, reply_id: str) -> AnswerReply:
         off_set=told_share(verdict.off_set),
         raw_answer=verdict.raw_answer,
         answer_type=verdict.answer_type,
-        hints=[],
+        hints=[Notice.model_construct(code=h.code, message=h.message) for h in reply.hints],
         backend=reply.route.backend,
         route=RouteReply.model_construct(policy=reply.route.policy, reason=reply.route.reason),
         model=ModelReply.model_construct(

@@ -156,7 +156,10 @@ class AnswerReply(_Reply):
         description="The model's own spelling of what was decided on; null where it has none."
     )
     answer_type: Literal["yes/no", "number", "other", "unanswerable"]
-    hints: list[Notice]
+    hints: list[Notice] = Field(
+        description="What the person who took the picture should know. `outside_model_domain`: it is not of the kind "
+        "that the model knows, and the answer is held back."
+    )
     backend: Literal["classifier", "generator"]
     route: RouteReply
     model: ModelReply

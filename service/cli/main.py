@@ -11,6 +11,7 @@ import click
 import service
 from service.backends import ManifestError
 from service.cli.ask import ask
+from service.cli.calibrate import calibrate_command
 from service.cli.evaluate import eval_command
 from service.cli.models import models
 from service.cli.normalise import normalise_command
@@ -34,6 +35,7 @@ cli.add_command(normalise_command)
 cli.add_command(eval_command)
 cli.add_command(score_command)
 cli.add_command(report_command)
+cli.add_command(calibrate_command)
 
 
 def run() -> None:

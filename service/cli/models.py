@@ -12,6 +12,7 @@ from rich.table import Table
 
 from service.backends import ModelManifest, list_models, load_manifest, read_labels
 from service.backends.classifier import ViltClassifier
+from service.backends.digests import rewrite_digests
 from service.cli.options import settings_options
 from service.settings import load_settings
 
@@ -82,6 +83,18 @@ def verify(name: str, as_json: bool, **flags: Any) -> None:
         click.echo(f"{name}: " + ("ok" if not faults else "; ".join(faults)))
     if faults:
         raise click.exceptions.Exit(1)
+
+
+@models.command("digest", epilog="Example: vqa models digest vilt-shapes")
+@click.argument("name")
+@settings_options("models_dir")
+def digest(name: str, **flags: Any) -> None:
+    """Accept the files of the model NAME as they are: compute the digests in its manifest anew.
+
+    For a folder that you changed yourself; the model gets a new revision.
+    """
+    manifest = load_manifest(load_settings(**flags).models_dir, name)
+    click.echo(f"{name}: revision {rewrite_digests(manifest.folder).revision}, was {manifest.revision}")
 
 
 async def _load_faults(manifest: ModelManifest) -> list[str]:

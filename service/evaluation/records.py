@@ -59,6 +59,7 @@ class Prediction:
     calibration: str | None = None
     cached: bool = False
     warnings: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     image_sha256: str | None = None
     width: int | None = None
     height: int | None = None

@@ -100,7 +100,9 @@ class Answering:
                 raise picture
             scored = await self._ask(backend, picture, planned, urgency)
         facts = prepared.facts
-        content = Cached(scored.posterior, scored.warnings, scored.withheld, facts.width, facts.height)
+        content = Cached(
+            scored.posterior, scored.warnings, scored.withheld, facts.width, facts.height, facts.statistics
+        )
         if asked.caller.freshness.stores:
             await self._cache.put(key, content)
         return Answered(

@@ -12,7 +12,7 @@ import hmac
 import logging
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -93,6 +93,7 @@ class Cached:
         posterior: over the answer set in the spelling of whoever asks (in the cache: of who asked first).
         warnings, withheld: as in `Scored`.
         width, height: the upright picture's size in pixels.
+        statistics: of the picture, as in `ImageFacts`.
         own_label_bytes: bytes of memory of the posterior's labels where they are this entry's own; 0 where they are
             the model's or the answer set's.
     """
@@ -102,6 +103,7 @@ class Cached:
     withheld: bool
     width: int
     height: int
+    statistics: Mapping[str, float] | None = None
     own_label_bytes: int = 0
 
     @property
@@ -114,6 +116,8 @@ class Cached:
         posterior, answer_set = self.posterior, self.posterior.answer_set
         size = _ENTRY_OVERHEAD + posterior.probabilities.nbytes + posterior.label_of.nbytes + self.own_label_bytes
         size += sum(_NOTICE_OVERHEAD + sys.getsizeof(notice.message) for notice in self.warnings)
+        if self.statistics is not None:
+            size += sys.getsizeof(self.statistics) + sum(map(sys.getsizeof, self.statistics.values()))
         if answer_set.name == CHOICES:
             texts = (*answer_set.spellings, *answer_set.keys, answer_set.identity)
             size += sum(map(sys.getsizeof, texts)) + sys.getsizeof(texts)

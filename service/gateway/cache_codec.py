@@ -10,6 +10,7 @@ The model's labels are not stored, only how it spells those members whose spelli
 from __future__ import annotations
 
 import json
+import math
 import struct
 import sys
 from typing import Any, Final
@@ -19,8 +20,9 @@ import numpy as np
 from service.answers import AnswerSet, Posterior, ScoreKind
 from service.backends import Notice
 from service.gateway.cache import Cached
+from service.images import STATISTICS
 
-VERSION: Final = 1
+VERSION: Final = 2
 _START: Final = struct.Struct("<4sBI")
 _MAGIC: Final = b"vqac"
 
@@ -47,6 +49,7 @@ def encode(cached: Cached) -> bytes:
         "warnings": [[notice.code, notice.message] for notice in cached.warnings],
         "withheld": cached.withheld,
         "size": [cached.width, cached.height],
+        "statistics": None if cached.statistics is None else [cached.statistics[name] for name in STATISTICS],
     }
     # ASCII: an unpaired surrogate in a spelling is then an escape like any other.
     text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -104,7 +107,15 @@ def _decode(data: bytes, answer_set: AnswerSet) -> Cached:
     _require((off_set is None) == (posterior.score_kind is ScoreKind.SIGMOID))
     warnings = tuple(Notice(_text(code), _text(message)) for code, message in header["warnings"])
     own_bytes = sys.getsizeof(labels) + sum(sys.getsizeof(spelling) for _, spelling in own) if own else 0
-    return Cached(posterior, warnings, _flag(header["withheld"]), width, height, own_bytes)
+    return Cached(posterior, warnings, _flag(header["withheld"]), width, height, _statistics(header), own_bytes)
+
+
+def _statistics(header: dict[str, Any]) -> dict[str, float] | None:
+    values = header["statistics"]
+    if values is None:
+        return None
+    _require(isinstance(values, list) and all(type(value) is float and math.isfinite(value) for value in values))
+    return dict(zip(STATISTICS, values, strict=True))
 
 
 def _require(holds: bool) -> None:

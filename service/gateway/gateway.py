@@ -257,7 +257,13 @@ class Gateway:
         question, plan, content = planned.question, planned.plan, answered.content
         finishing = time.perf_counter()
         calibration = plan.backend.calibration
-        verdict = finish(content.posterior, calibration, top_k=question.top_k, max_risk=question.max_risk)
+        verdict = finish(
+            content.posterior,
+            calibration,
+            statistics=content.statistics,
+            top_k=question.top_k,
+            max_risk=question.max_risk,
+        )
         if content.withheld:
             verdict = verdict.withheld()
         now = time.perf_counter()

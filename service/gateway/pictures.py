@@ -13,7 +13,7 @@ from service.errors import Code, VQAError
 from service.gateway.decode_time import DecodeTime
 from service.gateway.question import Picture
 from service.gateway.reply import ImageFacts
-from service.images import ImageLimits, decode_image, peek
+from service.images import ImageLimits, decode_image, peek, picture_statistics
 from service.scheduling import SharedWork, Urgency, WorkerThreads
 from service.telemetry.metrics import Metrics
 
@@ -95,6 +95,8 @@ class Pictures:
 
         def work() -> tuple[ImageFacts, dict[str, object | VQAError]]:
             image = decode_image(picture.data, limits=self._limits)
+            looked_at = any(backend.calibration and backend.calibration.reads_pictures for backend in backends)
+            statistics = picture_statistics(image.picture) if looked_at else None
             by_backend: dict[str, object | VQAError] = {}
             for backend in backends:
                 try:
@@ -105,7 +107,7 @@ class Pictures:
                     by_backend[backend.name] = VQAError(
                         Code.BACKEND_FAILED, f"The {backend.name} failed on this picture."
                     )
-            return ImageFacts(picture.sha256, image.width, image.height), by_backend
+            return ImageFacts(picture.sha256, image.width, image.height, statistics), by_backend
 
         async def compute(shared: Urgency) -> Prepared:
             done = await self._threads.run_timed(work, shared)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from service.answers import Verdict
 from service.backends import ModelInfo, Notice
@@ -20,11 +21,15 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """A picture's identity (SHA-256 of its encoded bytes, hexadecimal) and its upright size in pixels."""
+    """A picture's identity (SHA-256 of its encoded bytes, hexadecimal) and its upright size in pixels.
+
+    `statistics` are those of `service.images.statistics`; None where no model that was asked looks at them.
+    """
 
     sha256: str
     width: int
     height: int
+    statistics: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,12 @@ class StageTimes:
     total: float
 
 
+OUTSIDE_MODEL_DOMAIN: Final = Notice(
+    "outside_model_domain",
+    "This picture is not of the kind that the model knows, so its answer is held back.",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One answered question; `cached` where its posterior was computed before."""
@@ -52,6 +63,11 @@ class Reply:
     cached: bool
     warnings: tuple[Notice, ...]
     times: StageTimes
+
+    @property
+    def hints(self) -> tuple[Notice, ...]:
+        """What the person who took the picture should know, in words that can be spoken."""
+        return (OUTSIDE_MODEL_DOMAIN,) if self.verdict.outside_domain else ()
 
 
 # Beyond these digits a float says nothing about an answer.

@@ -28,10 +28,13 @@ from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.peek import peek
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
+from service.images.statistics import QUALITY, STATISTICS, picture_statistics
 
 __all__ = [
     "ACCEPTED_FORMATS",
     "DEFAULT_LIMITS",
+    "QUALITY",
+    "STATISTICS",
     "DecodedImage",
     "ImageError",
     "ImageLimits",
@@ -39,4 +42,5 @@ __all__ = [
     "decode_image",
     "parse_data_url",
     "peek",
+    "picture_statistics",
 ]

@@ -1,141 +1,223 @@
-"""Maps from a model's probability to the chance of being right, fitted to soft targets with scikit-learn.
+"""Maps from evidence to the chance of being right, fitted to soft targets with scikit-learn.
 
-Each map is a JSON object, as `calibration.json` holds it:
-isotonic  {"kind", "x", "y"}      linear between knots, constant outside
-beta      {"kind", "a", "b", "c"} sigmoid(a ln p - b ln(1 - p) + c)    (Kull, Silva Filho and Flach 2017)
-logistic  {"kind", "a", "b"}      sigmoid(a logit(p) + b)              (Platt 1999, on the logit)
+Each is given in the JSON form that `service.answers.maps` reads, and applied by that module: what is compared here is
+what serving does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
+from numpy.typing import NDArray
 
-Map = dict[str, object]
+from service.answers import LISTED, Evidence, logit, read_map
+from service.errors import needs
 
-CLIP = 1e-6
-MAX_KNOTS = 64
-FOLDS = 5
-# Weak L2 regularisation keeps the coefficients finite on separable data.
-INVERSE_REGULARIZATION = 1e3
+Floats = NDArray[np.float64]
+Map = dict[str, Any]
+"""A map in its JSON form."""
 
-
-def clip(p: np.ndarray) -> np.ndarray:
-    return np.clip(p, CLIP, 1 - CLIP)
-
-
-def logit(p: np.ndarray) -> np.ndarray:
-    """ln(p / (1 - p)) of the clipped probability."""
-    p = clip(p)
-    return np.log(p) - np.log1p(-p)
+FOLDS: Final = 5
+MAX_KNOTS: Final = 64
+# Weak L2 regularisation keeps the coefficients finite on separable data; features are standardised first.
+INVERSE_REGULARIZATION: Final = 100.0
+IDENTITY: Final[Map] = {"kind": "logistic", "a": 1.0, "b": 0.0}
+"""The model's own probability as it is: what a fitted map has to beat."""
 
 
-def sigmoid(z: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-z))
+@dataclass(frozen=True)
+class Judged:
+    """Questions with what is known of them; n entries each.
+
+    Attributes:
+        evidence: what a map is given.
+        target: what it is to give, in [0, 1].
+        groups: questions of one group (one picture) are never on both sides of a fold.
+    """
+
+    evidence: Sequence[Evidence]
+    target: Floats
+    groups: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+    def part(self, which: NDArray[Any]) -> Judged:
+        """The questions at these indexes, or where a mask says so."""
+        indexes = np.arange(len(self))[which]
+        return Judged([self.evidence[int(k)] for k in indexes], self.target[indexes], self.groups[indexes])
+
+    def features(self, names: Sequence[str]) -> Floats:
+        """(n, names)."""
+        return np.array([[e.feature(name) for name in names] for e in self.evidence], dtype=np.float64)
+
+    @property
+    def top(self) -> Floats:
+        """The top masses, (n,)."""
+        return np.array([e.top for e in self.evidence], dtype=np.float64)
+
+    @property
+    def masses(self) -> Floats:
+        """The masses of the listed members and of the rest, (n, LISTED + 1); 0 where there are fewer."""
+        found = np.zeros((len(self), LISTED + 1))
+        for row, e in zip(found, self.evidence, strict=True):
+            row[: len(e.masses)] = e.masses
+            row[LISTED] = e.rest
+        return found
+
+    def folds(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Indexes to fit on and to test on, at most five times; none where there is one group alone."""
+        with needs("scikit-learn"):
+            from sklearn.model_selection import GroupKFold
+        folds = min(FOLDS, len(np.unique(self.groups)))
+        if folds > 1:
+            yield from GroupKFold(folds).split(self.target, groups=self.groups)
 
 
-def fit_isotonic(p: np.ndarray, target: np.ndarray) -> Map:
+Fitter = Callable[[Judged], Map]
+
+
+def fit_identity(_judged: Judged) -> Map:
+    """Nothing is fitted."""
+    return dict(IDENTITY)
+
+
+def fit_temperature(judged: Judged) -> Map:
+    """The temperature (Guo et al. 2017) of least squared error, between 1/8 and 8: a grid, refined twice."""
+    low, high = np.log(1 / 8), np.log(8)
+    best = 0.0
+    masses, top = judged.masses, judged.top
+    for _ in range(3):
+        grid = np.linspace(low, high, 17)
+        errors = [brier(at_temperature(masses, top, float(np.exp(g))), judged.target) for g in grid]
+        best = float(grid[int(np.argmin(errors))])
+        step = grid[1] - grid[0]
+        low, high = best - step, best + step
+    return {"kind": "temperature", "t": float(np.exp(best))}
+
+
+def at_temperature(masses: Floats, top: Floats, temperature: float) -> Floats:
+    """`Evidence.at_temperature` of many questions.
+
+    Args:
+        masses: (n, members), the rest among them, 0 where there are fewer members.
+        top: (n,).
+    """
+    with np.errstate(divide="ignore"):
+        logs, log_top = np.log(masses), np.log(top)
+    largest = logs.max(axis=1)
+    powers = np.exp((logs - largest[:, None]) / temperature).sum(axis=1)
+    scaled: Floats = np.exp((log_top - largest) / temperature) / powers
+    return scaled
+
+
+def fit_isotonic(judged: Judged) -> Map:
     """Non-decreasing steps, thinned to at most 64 knots; never quite 0 or 1, which n questions cannot prove."""
-    edge = 1 / (len(p) + 2)
-    fitted = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(p, target)
-    x, y = fitted.X_thresholds_, fitted.y_thresholds_
+    with needs("scikit-learn"):
+        from sklearn.isotonic import IsotonicRegression
+    edge = 1 / (len(judged) + 2)
+    fitted = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(judged.top, judged.target)
+    x, y = np.asarray(fitted.X_thresholds_), np.asarray(fitted.y_thresholds_)
     if len(x) > MAX_KNOTS:
         kept = np.unique(np.linspace(0, len(x) - 1, MAX_KNOTS).round().astype(int))
         x, y = x[kept], y[kept]
     return {"kind": "isotonic", "x": x.tolist(), "y": y.tolist()}
 
 
-def fit_beta(p: np.ndarray, target: np.ndarray) -> Map:
-    """a and b are not negative (the map does not fall): a negative one is set to 0 and the rest fitted again."""
-    features = np.stack([np.log(clip(p)), -np.log1p(-clip(p))], axis=1)
+def fit_beta(judged: Judged) -> Map:
+    """Beta calibration (Kull, Silva Filho and Flach 2017).
+
+    a and b are not negative (the map does not fall): a negative one is set to 0 and the rest fitted again.
+    """
+    top = np.clip(judged.top, 1e-6, 1 - 1e-6)
+    features = np.stack([np.log(top), -np.log1p(-top)], axis=1)
     used = [0, 1]
-    weights, bias = np.zeros(0), float(logit(np.array(target.mean())))
+    weights, bias = np.zeros(0), _logit_of_mean(judged.target)
     while used:
-        weights, bias = fit_soft_logistic(features[:, used], target)
+        weights, bias = fit_soft_logistic(features[:, used], judged.target)
         if weights.min() >= 0:
             break
         used.pop(int(weights.argmin()))
-        weights, bias = np.zeros(0), float(logit(np.array(target.mean())))
+        weights, bias = np.zeros(0), _logit_of_mean(judged.target)
     full = np.zeros(2)
     full[used] = weights
     return {"kind": "beta", "a": float(full[0]), "b": float(full[1]), "c": bias}
 
 
-def fit_logistic(p: np.ndarray, target: np.ndarray) -> Map:
-    weights, bias = fit_soft_logistic(logit(p)[:, None], target)
+def fit_logistic(judged: Judged) -> Map:
+    """Platt scaling (Platt 1999) on the logit; the slope is not negative."""
+    weights, bias = fit_soft_logistic(np.array([[logit(p)] for p in judged.top]), judged.target)
+    if weights[0] < 0:
+        return {"kind": "logistic", "a": 0.0, "b": _logit_of_mean(judged.target)}
     return {"kind": "logistic", "a": float(weights[0]), "b": bias}
 
 
-def fit_soft_logistic(features: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
+def linear_fitter(features: Sequence[str]) -> Fitter:
+    """Logistic regression over these features."""
+
+    def fit_linear(judged: Judged) -> Map:
+        weights, bias = fit_soft_logistic(judged.features(features), judged.target)
+        return {"kind": "linear", "features": list(features), "weights": weights.tolist(), "bias": bias}
+
+    return fit_linear
+
+
+def fit_soft_logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
     """Logistic regression on targets in [0, 1]: each question counts as a 1 with weight t and a 0 with 1 - t.
 
     Where all targets are 0, or all are 1, nothing can be told apart: the weights are 0 and the bias is their mean's.
+
+    Args:
+        features: (n, features), of any scale.
+        target: (n,).
     """
-    rows = np.concatenate([features, features])
+    with needs("scikit-learn"):
+        from sklearn.linear_model import LogisticRegression
+    center, scale = features.mean(axis=0), features.std(axis=0)
+    scale[scale == 0] = 1.0
+    rows = np.concatenate([(features - center) / scale] * 2)
     labels = np.concatenate([np.ones(len(target)), np.zeros(len(target))])
     weights = np.concatenate([target, 1 - target])
     used = weights > 0
     if len(set(labels[used])) < 2:
-        return np.zeros(features.shape[1]), float(logit(np.array(target.mean())))
+        return np.zeros(features.shape[1]), _logit_of_mean(target)
     fitted = LogisticRegression(C=INVERSE_REGULARIZATION, max_iter=2000).fit(
         rows[used], labels[used], sample_weight=weights[used]
     )
-    return fitted.coef_[0], float(fitted.intercept_[0])
+    raw = np.asarray(fitted.coef_[0]) / scale
+    return raw, float(fitted.intercept_[0] - (raw * center).sum())
 
 
-def apply(fitted: Map, p: np.ndarray) -> np.ndarray:
-    """The map's value at each probability."""
-    if fitted["kind"] == "isotonic":
-        return np.interp(p, fitted["x"], fitted["y"])
-    if fitted["kind"] == "beta":
-        return sigmoid(fitted["a"] * np.log(clip(p)) - fitted["b"] * np.log1p(-clip(p)) + fitted["c"])
-    if fitted["kind"] == "logistic":
-        return sigmoid(fitted["a"] * logit(p) + fitted["b"])
-    raise ValueError(f"unknown kind of map: {fitted['kind']}")
-
-
-def fit_nothing(_p: np.ndarray, _target: np.ndarray) -> Map:
-    """The probability as it is: what a fitted map has to beat."""
-    return {"kind": "logistic", "a": 1.0, "b": 0.0}
-
-
-FITTERS: dict[str, Callable[[np.ndarray, np.ndarray], Map]] = {
-    "identity": fit_nothing,
-    "isotonic": fit_isotonic,
-    "beta": fit_beta,
-    "logistic": fit_logistic,
-}
-
-
-def fit_best(
-    p: np.ndarray, target: np.ndarray, groups: np.ndarray, kinds: Sequence[str] = tuple(FITTERS)
-) -> tuple[Map, dict[str, float]]:
+def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dict[str, float]]:
     """The kind of map with the lowest cross-validated Brier score, fitted on everything; and all scores.
 
-    Folds never split a group (a wording): in use the wordings are others than those that were fitted on.
+    Args:
+        judged: the questions.
+        fitters: by name, the simplest first: of equal ones the first is taken.
     """
+    folds = list(judged.folds())
     scores: dict[str, float] = {}
-    for kind in kinds:
-        fit = FITTERS[kind]
-        errors = np.empty(len(p))
-        for train, test in GroupKFold(FOLDS).split(p, groups=groups):
-            errors[test] = (apply(fit(p[train], target[train]), p[test]) - target[test]) ** 2
-        scores[kind] = float(errors.mean())
-    best = min(scores, key=scores.__getitem__)
-    return FITTERS[best](p, target), scores
+    for name, fit in fitters.items():
+        errors = [
+            (_applied(fit(judged.part(train)), judged.part(test)) - judged.target[test]) ** 2 for train, test in folds
+        ]
+        scores[name] = float(np.concatenate(errors).mean()) if errors else float("nan")
+    best = min(scores, key=lambda name: scores[name]) if folds else next(iter(fitters))
+    return best, fitters[best](judged), scores
 
 
-def brier(p: np.ndarray, target: np.ndarray) -> float:
+def brier(p: Floats, target: Floats) -> float:
     """Mean squared difference."""
     return float(((p - target) ** 2).mean())
 
 
-def expected_calibration_error(p: np.ndarray, target: np.ndarray, bins: int = 15) -> float:
-    """ECE with equal-width bins (Guo et al. 2017): |mean target - mean p| of each bin, weighted by its share."""
-    which = np.minimum((p * bins).astype(int), bins - 1)
-    gaps = [abs(p[which == k].mean() - target[which == k].mean()) * (which == k).mean() for k in np.unique(which)]
-    return float(sum(gaps))
+def _applied(fitted: Map, judged: Judged) -> Floats:
+    given = read_map(fitted, "map")
+    return np.array([given.of(e) for e in judged.evidence], dtype=np.float64)
+
+
+def _logit_of_mean(target: Floats) -> float:
+    return logit(float(target.mean()))

@@ -43,6 +43,7 @@ _NUMBERS = (
     "confidence",
     "answerability",
     "top_probability",
+    "off_set",
     "decode_ms",
     "queue_ms",
     "inference_ms",
@@ -50,7 +51,7 @@ _NUMBERS = (
 )
 _FLAGS = ("answerable", "abstained", "cached")
 _COMPLETE = ("question_id", "view", "image", "question", "accuracy", "abstained", "cached")
-_SHARES = ("accuracy", "confidence", "answerability", "top_probability")
+_SHARES = ("accuracy", "confidence", "answerability", "top_probability", "off_set")
 
 
 class View:
@@ -226,7 +227,8 @@ def _checked(path: Path, table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     types = dict.fromkeys(_TEXTS, pa.string()) | dict.fromkeys(_NUMBERS, pa.float64())
-    types |= dict.fromkeys(_FLAGS, pa.bool_()) | {"answers": pa.list_(pa.string())}
+    candidate = pa.struct([("answer", pa.string()), ("probability", pa.float64())])
+    types |= dict.fromkeys(_FLAGS, pa.bool_()) | {"answers": pa.list_(pa.string()), "candidates": pa.list_(candidate)}
     missing = [name for name in types if name not in table.column_names]
     if missing:
         raise DataError(path, f"columns are missing: {', '.join(missing)}; was it written by `vqa eval`?")

@@ -31,7 +31,7 @@ _ROW: Final[type[BaseModel]] = create_model("Row", __config__=_CONFIG, **_fields
 
 
 def prediction(row: Mapping[str, Any]) -> Prediction:
-    """A prediction of these values; `candidates` and `warnings` may be lists, what is left out is as by default.
+    """A prediction of these values; tuples may be lists, and what is left out is as by default.
 
     Raises:
         ValueError: a value is of another type or out of range; the message names it.
@@ -39,8 +39,9 @@ def prediction(row: Mapping[str, Any]) -> Prediction:
     values = dict(row)
     if isinstance(values.get("candidates"), list):
         values["candidates"] = tuple(tuple(c) if isinstance(c, list) else c for c in values["candidates"])
-    if isinstance(values.get("warnings"), list):
-        values["warnings"] = tuple(values["warnings"])
+    for codes in ("warnings", "hints"):
+        if isinstance(values.get(codes), list):
+            values[codes] = tuple(values[codes])
     try:
         _ROW.model_validate(values)
     except ValidationError as error:

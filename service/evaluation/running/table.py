@@ -47,6 +47,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Scored], Any]], ...] = (
     ("calibration", "string", lambda row: row.prediction.calibration),
     ("cached", "bool", lambda row: row.prediction.cached),
     ("warnings", "strings", lambda row: list(row.prediction.warnings)),
+    ("hints", "strings", lambda row: list(row.prediction.hints)),
     ("image_sha256", "string", lambda row: row.prediction.image_sha256),
     ("width", "int64", lambda row: row.prediction.width),
     ("height", "int64", lambda row: row.prediction.height),

@@ -1,0 +1,131 @@
+"""What confidence and answerability are judged by: a few numbers of a posterior, and statistics of the picture.
+
+They are defined over the most probable answers and what is left beside them, so that a reply's list of candidates, from
+which a calibration is fitted, and a posterior in memory, to which it is applied, give the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from service.answers.posterior import Posterior, ScoreKind
+
+LISTED: Final = 10
+"""So many of the most probable answers are looked at."""
+
+FLOOR: Final = 1e-4
+"""Features keep masses this far from 0 and 1: what is less likely was not among the listed answers anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A question's posterior and picture, as far as calibration looks at them.
+
+    Attributes:
+        masses: absolute masses of the most probable members, largest first, at most `LISTED`; "unanswerable" may be
+            among them.
+        top: mass of the best answerable member; 0 where there is none.
+        second: mass of the next best answerable one; 0 where there is none.
+        unanswerable: mass of "unanswerable".
+        statistics: of the picture, by name (`service.images.statistics`); empty where it was not looked at.
+    """
+
+    masses: tuple[float, ...]
+    top: float
+    second: float
+    unanswerable: float
+    statistics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rest(self) -> float:
+        """The mass beside the listed members, 0 where scores are no distribution."""
+        return max(0.0, 1.0 - math.fsum(self.masses))
+
+    @property
+    def entropy(self) -> float:
+        """Shannon entropy in nats over the listed members and the rest as one more; 0 for a certain answer."""
+        parts = [p for p in (*self.masses, self.rest) if p > 0]
+        total = math.fsum(parts)
+        return max(0.0, -math.fsum(p / total * math.log(p / total) for p in parts)) if total > 0 else 0.0
+
+    def at_temperature(self, temperature: float) -> float:
+        """The top mass once the logits are divided by a temperature (Guo et al. 2017), the rest taken as one answer."""
+        if self.top <= 0:
+            return 0.0
+        # Relative to the largest, so that no power underflows.
+        largest = math.log(max(self.masses[0], self.rest))
+        powers = [math.exp((math.log(p) - largest) / temperature) for p in (*self.masses, self.rest) if p > 0]
+        return math.exp((math.log(self.top) - largest) / temperature) / math.fsum(powers)
+
+    def feature(self, name: str) -> float:
+        """One of `FEATURES`, or a statistic of the picture.
+
+        Raises:
+            KeyError: there is no such number; also for a picture that was not looked at.
+        """
+        if name in _OF_MASSES:
+            return _floored_logit(getattr(self, _OF_MASSES[name]))
+        return self.entropy if name == "entropy" else self.statistics[name]
+
+
+_OF_MASSES: Final = {"top_logit": "top", "second_logit": "second", "unanswerable_logit": "unanswerable"}
+FEATURES: Final = (*_OF_MASSES, "entropy")
+"""Features of the posterior; statistics of the picture are features, too."""
+
+
+def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) -> Evidence:
+    """The evidence in a posterior, and in the statistics of its picture where there are any."""
+    scale = 1.0 if posterior.off_set is None else 1.0 - posterior.off_set
+    p, nothing = posterior.probabilities, posterior.answer_set.unanswerable
+    size = min(LISTED, p.size)
+    largest = np.sort(np.partition(p, p.size - size)[p.size - size :])[::-1]
+    masses = tuple(float(mass) * scale for mass in largest)
+    unanswerable = 0.0 if nothing is None else posterior.mass(nothing)
+    top, second = _best_two(posterior)
+    return Evidence(masses, top, second, unanswerable, statistics or {})
+
+
+def evidence_of_candidates(
+    candidates: Sequence[tuple[bool, float]],
+    off_set: float | None,
+    statistics: Mapping[str, float] | None,
+) -> Evidence:
+    """The same from a reply's candidates.
+
+    Args:
+        candidates: most probable first, at least `LISTED` unless there are fewer answers; whether each says
+            "unanswerable", and its probability.
+        off_set: as the reply has it.
+        statistics: of the picture.
+    """
+    scale = 1.0 if off_set is None else 1.0 - off_set
+    listed = [(says_nothing, p * scale) for says_nothing, p in candidates[:LISTED]]
+    answerable = [mass for says_nothing, mass in listed if not says_nothing]
+    top, second, *_ = (*answerable, 0.0, 0.0)
+    unanswerable = math.fsum(mass for says_nothing, mass in listed if says_nothing)
+    return Evidence(tuple(mass for _, mass in listed), top, second, unanswerable, statistics or {})
+
+
+def _best_two(posterior: Posterior) -> tuple[float, float]:
+    nothing = posterior.answer_set.unanswerable
+    best = posterior.best_answerable()
+    if best is None:
+        return 0.0, 0.0
+    others = np.delete(posterior.probabilities, best if nothing is None else [best, nothing])
+    scale = 1.0 if posterior.off_set is None else 1.0 - posterior.off_set
+    return posterior.mass(best), float(others.max(initial=0.0)) * scale
+
+
+def _floored_logit(mass: float) -> float:
+    mass = min(max(mass, FLOOR), 1.0 - FLOOR)
+    return math.log(mass) - math.log1p(-mass)
+
+
+def is_distribution(kind: ScoreKind) -> bool:
+    """Whether scores of this kind are parts of one whole, so that a temperature can be applied to them."""
+    return kind is not ScoreKind.SIGMOID

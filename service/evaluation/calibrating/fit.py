@@ -1,0 +1,129 @@
+"""From samples to a calibration: answerability, then confidence by answer type, then the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.answers import FEATURES, AnswerType, ScoreKind, read_linear
+from service.errors import needs
+from service.evaluation.calibrating.domain import fit_domain
+from service.evaluation.calibrating.maps import (
+    Fitter,
+    Judged,
+    choose,
+    fit_beta,
+    fit_identity,
+    fit_isotonic,
+    fit_logistic,
+    fit_temperature,
+    linear_fitter,
+)
+from service.evaluation.calibrating.samples import Samples
+from service.images import QUALITY
+
+THRESHOLD: Final = 0.5
+MIN_QUESTIONS: Final = 200
+"""An answer type seen less often has no map of its own; the default map serves it."""
+MIN_OF_EACH: Final = 20
+"""So many questions that can be answered, and that cannot, are needed to tell them apart."""
+
+_ANSWERABILITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "mass": ("unanswerable_logit",),
+    "masses": ("unanswerable_logit", "top_logit", "entropy"),
+    "masses and quality": ("unanswerable_logit", "top_logit", "entropy", *QUALITY),
+}
+
+
+def fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fit everything that the samples allow.
+
+    Args:
+        samples: questions that the model was never trained on.
+        fitted_on: what they are, in words.
+        score_kind: what the model's scores are.
+
+    Returns:
+        What `calibration.json` holds, and a report: what was chosen, with the cross-validated Brier scores of all.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    with needs("scikit-learn"):
+        # Loaded before their threads are limited: what is loaded later would not be.
+        from sklearn import isotonic, linear_model, mixture, model_selection  # noqa: F401
+        from threadpoolctl import threadpool_limits
+    # The matrices are tiny: threads of the linear algebra would only wait for each other.
+    with threadpool_limits(1):
+        return _fit(samples, fitted_on, score_kind)
+
+
+def _fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[str, Any], dict[str, Any]]:
+    chosen: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
+    calibration: dict[str, Any] = {
+        "version": 1,
+        "fitted_on": fitted_on,
+        "questions": len(samples),
+        "target": "vqa_accuracy(always)",
+    }
+    answerability, answered = _answerability(samples, chosen, scores)
+    maps = _confidence(samples, answered, chosen, scores)
+    calibration["confidence"] = {"quantity": "top_mass", "score_kind": str(score_kind), "maps": maps}
+    if answerability is not None:
+        calibration["answerability"] = answerability
+    domain, report = fit_domain(samples.statistics)
+    if domain is not None:
+        calibration["domain"] = domain
+    counts = {"questions": len(samples), "unanswerable": int((~samples.answerable).sum())}
+    return calibration, {**counts, "chosen": chosen, "cross_validated_brier": scores, "domain": report}
+
+
+def _answerability(
+    samples: Samples, chosen: dict[str, Any], scores: dict[str, Any]
+) -> tuple[dict[str, Any] | None, NDArray[np.bool_]]:
+    """The fitted answerability, None where it cannot be, and which questions serving would answer."""
+    fewest = min(int(samples.answerable.sum()), int((~samples.answerable).sum()))
+    if fewest < MIN_OF_EACH:
+        answered = np.array([e.top >= e.unanswerable for e in samples.evidence])
+        return None, answered
+    judged = Judged(samples.evidence, samples.answerable.astype(np.float64), samples.pictures)
+    fitters = {name: linear_fitter(features) for name, features in _ANSWERABILITY.items()}
+    name, fitted, found = choose(judged, fitters)
+    chosen["answerability"], scores["answerability"] = name, found
+    model = read_linear(fitted, "answerability")
+    answered = np.array([model.of(e) >= THRESHOLD for e in samples.evidence])
+    return {**fitted, "kind": "logistic", "threshold": THRESHOLD}, answered
+
+
+def _confidence(
+    samples: Samples, answered: NDArray[np.bool_], chosen: dict[str, Any], scores: dict[str, Any]
+) -> dict[str, Any]:
+    """A map for all answers that would be given, and one for each type that there is enough of."""
+    if not answered.any():
+        answered = np.ones(len(samples), dtype=np.bool_)
+    judged = Judged(samples.evidence, samples.accuracy, samples.pictures)
+    kinds = np.array(samples.kinds)
+    which = {"default": answered}
+    for kind in (AnswerType.YES_NO, AnswerType.NUMBER, AnswerType.OTHER):
+        of_kind = answered & (kinds == str(kind))
+        if of_kind.sum() >= MIN_QUESTIONS:
+            which[str(kind)] = of_kind
+    maps = {}
+    for name, mask in which.items():
+        chosen[name], maps[name], scores[name] = choose(judged.part(mask), _fitters(samples.off_set_known))
+    return maps
+
+
+def _fitters(distribution: bool) -> dict[str, Fitter]:
+    """The kinds of maps to choose from, the simplest first."""
+    fitters: dict[str, Fitter] = {"identity": fit_identity}
+    if distribution:
+        fitters["temperature"] = fit_temperature
+    fitters |= {"logistic": fit_logistic, "beta": fit_beta, "isotonic": fit_isotonic}
+    fitters["linear"] = linear_fitter(FEATURES)
+    fitters["linear with quality"] = linear_fitter((*FEATURES, *QUALITY))
+    return fitters

@@ -1,0 +1,160 @@
+"""Predictions as what calibration is fitted to: evidence, how right the best answer is, whether one can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.answers import (
+    UNANSWERABLE,
+    Evidence,
+    answer_type,
+    evidence_of_candidates,
+    is_unanswerable,
+    match_key,
+    vqa_accuracy,
+)
+from service.errors import DataError, ImageError
+from service.evaluation.layout import PREDICTIONS_FILE, SIGHTED
+from service.evaluation.reporting.predictions import View, read_run
+from service.images import decode_image, picture_statistics
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Statistics = Mapping[str, float]
+
+_THREADS: Final = 4
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Questions that a model was asked; n entries each.
+
+    Attributes:
+        evidence: as serving would have it.
+        kinds: the answer type of the best answerable answer.
+        accuracy: of that answer, in [0, 1]: VQA accuracy with all texts normalised; an exact match where there is one
+            right answer alone.
+        answerable: whether people could answer it: whether most of them said something else than "unanswerable".
+        pictures: which picture each is about, numbered from 0.
+        statistics: of each picture.
+        off_set_known: whether the scores are parts of one distribution.
+        models: names and revisions of the models that were asked.
+    """
+
+    evidence: Sequence[Evidence]
+    kinds: Sequence[str]
+    accuracy: Floats
+    answerable: Flags
+    pictures: NDArray[np.int64]
+    statistics: Sequence[Statistics]
+    off_set_known: bool
+    models: frozenset[tuple[str, str]]
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+
+def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) -> Samples:
+    """The predictions in a folder of `vqa eval`, of the pictures as they are.
+
+    Args:
+        folder: the run's; or its predictions.parquet.
+        advance: told of each so many pictures that were looked at.
+
+    Raises:
+        DataError: a file is missing or broken, a picture cannot be read, or nothing was answered.
+        MissingExtraError: a library of the extra `eval` is not installed.
+    """
+    folder = folder.parent if folder.name == PREDICTIONS_FILE else folder
+    run = read_run(folder)
+    place = folder / PREDICTIONS_FILE
+    if SIGHTED not in run.views:
+        raise DataError(place, "the pictures were never shown (no view `sighted`); nothing can be fitted to that")
+    view = run.views[SIGHTED]
+    used = np.flatnonzero(~view.failed)
+    if not len(used):
+        raise DataError(place, "no question was answered")
+    rows = [_row(place, view, int(k)) for k in used]
+    images, numbers = np.unique(np.array([row.image for row in rows]), return_inverse=True)
+    statistics = _statistics([Path(image) for image in images], advance)
+    return Samples(
+        evidence=[
+            evidence_of_candidates(row.candidates, row.off_set, statistics[int(k)])
+            for row, k in zip(rows, numbers, strict=True)
+        ],
+        kinds=[row.kind for row in rows],
+        accuracy=np.array([row.accuracy for row in rows]),
+        answerable=np.array([row.answerable for row in rows]),
+        pictures=numbers.astype(np.int64),
+        statistics=statistics,
+        off_set_known=all(row.off_set is not None for row in rows),
+        models=frozenset((row.model, row.revision) for row in rows),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    image: str
+    candidates: list[tuple[bool, float]]
+    off_set: float | None
+    kind: str
+    accuracy: float
+    answerable: bool
+    model: str
+    revision: str
+
+
+def _row(place: Path, view: View, index: int) -> _Row:
+    row = view.row(index)
+    listed = [(c["answer"], c["probability"]) for c in row["candidates"] or ()]
+    answers = [answer for answer in row["answers"] or () if answer is not None]
+    if not listed or not answers:
+        missing = "candidates" if not listed else "answers"
+        raise DataError(
+            place, f"there are none; a calibration needs them ({missing})", f"question {row['question_id']}"
+        )
+    best = next((answer for answer, _ in listed if not is_unanswerable(answer)), "")
+    nothing_said = sum(map(is_unanswerable, answers))
+    return _Row(
+        image=row["image"],
+        candidates=[(is_unanswerable(answer), probability) for answer, probability in listed],
+        off_set=row["off_set"],
+        kind=answer_type(match_key(best)),
+        accuracy=_accuracy(best, answers),
+        answerable=2 * nothing_said < len(answers),
+        model=row["model"] or "",
+        revision=row["revision"] or "",
+    )
+
+
+def _accuracy(best: str, answers: Sequence[str]) -> float:
+    if not best:
+        return 0.0
+    # The family of "unanswerable" is one answer to the service, and never the best answerable one.
+    said = [UNANSWERABLE if is_unanswerable(answer) else match_key(answer) for answer in answers]
+    return float(match_key(best) == said[0]) if len(said) == 1 else vqa_accuracy(match_key(best), said)
+
+
+def _statistics(images: Sequence[Path], advance: Callable[[int], None]) -> list[Statistics]:
+    found = []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for statistics in pool.map(_look_at, images):
+            found.append(statistics)
+            advance(1)
+    return found
+
+
+def _look_at(image: Path) -> Statistics:
+    try:
+        return picture_statistics(decode_image(image.read_bytes()).picture)
+    except OSError as error:
+        raise DataError(image, f"it cannot be read: {error.strerror}") from error
+    except ImageError as error:
+        raise DataError(image, error.detail) from error
