@@ -112,6 +112,60 @@ locust: install-dev
 	$(VENV)/bin/locust -f loadtest/locustfile.py --headless --only-summary --users 20 --spawn-rate 5 --run-time 1m \
 	  --host http://$(HOST):$(PORT) $(FLAGS)
 
+# The embedded model anew: drawn and trained (an hour and a half on a core; an interrupted run goes on where it was),
+# exported, calibrated and measured, its card included. REAL as above measures on photographs, too.
+WORK := build/vilt-shapes
+RECIPE := $(EXPORT_VENV)/bin/python -m models.vilt
+EVAL := $(VENV)/bin/vqa eval --fresh
+EASY_TEST = "$$($(VENV)/bin/python -c 'from models.vilt.easyvqa import data_folder; print(data_folder())')/test/questions.json"
+vilt-shapes: install-dev install-export
+	$(RECIPE).train --out $(WORK)/run $(if $(wildcard $(WORK)/run/state.pt),--resume)
+	$(RECIPE).package $(WORK)/run --out models/vilt-shapes --demo --license MIT \
+	  --description "A small ViLT that answers questions about drawn circles, rectangles and triangles; a demo model"
+	$(MAKE) calibrate-vilt-shapes
+.PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune
+
+# Only what follows its training: the calibration, then all figures of the card.
+calibrate-vilt-shapes: install-dev install-export
+	$(VENV)/bin/python -m models.vilt.splits --out $(WORK)
+	$(EVAL) --model vilt-shapes --dataset vqav2 --annotations $(WORK)/calibration/annotations.json \
+	  --questions $(WORK)/calibration/questions.json --out $(WORK)/runs/calibration
+	$(VENV)/bin/vqa calibrate $(WORK)/runs/calibration --model vilt-shapes --json \
+	  --fitted-on "drawn shapes (calibration split) and held-out easy-VQA training pictures, in wordings of their own" \
+	  > $(WORK)/calibration-report.json
+	$(MAKE) measure-vilt-shapes
+
+SHAPES_TEST := --dataset vqav2 --annotations $(WORK)/test/annotations.json --questions $(WORK)/test/questions.json
+measure-vilt-shapes: install-dev install-export
+	rm -rf build/vilt-shapes-int8
+	$(RECIPE).quantise models/vilt-shapes --out build/vilt-shapes-int8
+	$(EVAL) --model vilt-shapes --dataset easyvqa --annotations $(EASY_TEST) --out $(WORK)/runs/easy
+	$(EVAL) --model vilt-shapes $(SHAPES_TEST) --out $(WORK)/runs/shapes --blind blank
+	$(EVAL) --models-dir build --model vilt-shapes-int8 --dataset easyvqa --annotations $(EASY_TEST) --out $(WORK)/runs/int8-easy
+	$(EVAL) --models-dir build --model vilt-shapes-int8 $(SHAPES_TEST) --out $(WORK)/runs/int8
+ifdef REAL
+	$(EVAL) --model vilt-shapes --dataset jsonl --annotations "$(REAL)" --out $(WORK)/runs/real
+endif
+	$(VENV)/bin/python -m models.vilt.measure models/vilt-shapes --easy $(WORK)/runs/easy --shapes $(WORK)/runs/shapes \
+	  --int8 $(WORK)/runs/int8 --int8-easy $(WORK)/runs/int8-easy --int8-model build/vilt-shapes-int8 \
+	  --calibration $(WORK)/calibration-report.json $(if $(REAL),--real $(WORK)/runs/real)
+
+# A model of your own from a CSV file of picture, question, answer (README): DATA=seal.csv NAME=seal; it starts from the
+# embedded model, or from FROM=FOLDER. TUNE passes further options to the training.
+FROM ?= models/vilt-shapes
+OWN = build/$(NAME)
+fine-tune: install install-export
+	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
+	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
+	rm -rf $(OWN)/run
+	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint $(FROM) \
+	  --ruined 0.1 --questions-a-picture 3 --steps 1500 --rate 0.3 --evaluate-every 250 $(TUNE)
+	$(RECIPE).package $(OWN)/run --out models/$(NAME) --description "Fine-tuned on $(notdir $(DATA))"
+	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/calibration.jsonl --out $(OWN)/runs/calibration
+	$(VENV)/bin/vqa calibrate $(OWN)/runs/calibration --model $(NAME) --fitted-on "held-out pictures of $(notdir $(DATA))"
+	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/test.jsonl --out $(OWN)/runs/test --blind blank
+	@echo "models/$(NAME) is ready: make serve MODEL=$(NAME). Its report: $(OWN)/runs/test/report.html"
+
 # A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL.
 RANDOM_VILT ?= build/vilt-b32-random
 random-vilt: install-export

@@ -18,41 +18,19 @@ import torch
 from tokenizers import Tokenizer
 from transformers import ViltImageProcessor
 
-from models.manifest import rewrite_digests
 from models.vilt.export import export
+from models.vilt.model import MAX_TOKENS
+from models.vilt.package import manifest
 from models.vilt.parity import B32_LABELS, random_b32
-from models.vilt.tokenizer import MAX_TOKENS, train_tokenizer, training_questions
+from models.vilt.tokenizer import train_tokenizer, training_questions
+from service.backends.digests import rewrite_digests
 
 SHORTEST_EDGE = 384
 SIZE_DIVISOR = 32
 # Answers that choices and the answer sets of the contract may name, before the numbered filler.
 WORDS = ("yes", "no", "red", "blue", "green", "yellow", "black", "white", "brown", "gray", "circle", "unanswerable")
 COUNTS = 20
-MANIFEST = """\
-[model]
-name = "{name}"
-kind = "classifier"
-task = "visual-question-answering"
-description = "ViLT-B/32's size with random weights: for measuring time and memory; its answers mean nothing"
-license = "MIT"
-demo = true
-
-[source]
-file = "model.onnx"
-
-[processor]
-file = "preprocessor_config.json"
-
-[tokenizer]
-file = "tokenizer.json"
-max_tokens = {max_tokens}
-
-[labels]
-file = "labels.json"
-
-[scores]
-kind = "{scores}"
-"""
+DESCRIPTION = "ViLT-B/32's size with random weights: for measuring time and memory; its answers mean nothing"
 
 
 def labels() -> list[str]:
@@ -77,7 +55,8 @@ def make(folder: Path, name: str, scores: str) -> None:
     tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
     ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
     (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
-    (folder / "model.toml").write_text(MANIFEST.format(name=name, scores=scores, max_tokens=MAX_TOKENS))
+    text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=MAX_TOKENS, scores=scores)
+    (folder / "model.toml").write_text(text)
     rewrite_digests(folder)
 
 

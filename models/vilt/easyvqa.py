@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
+from models.shapes.annotators import ANNOTATORS
 from models.shapes.examples import Example
 from models.shapes.questions import Question
 from models.shapes.scene import COLORS, SHAPES, Background, Scene, Shape
@@ -70,14 +71,17 @@ def official_examples(data: EasyVQA, pictures: Iterable[int]) -> list[Example]:
     asked: dict[int, list[Question]] = {picture: [] for picture in pictures}
     for text, answer, picture in data.questions:
         if picture in asked:
-            asked[picture].append(Question(text, answer, question_kind(text)))
+            asked[picture].append(Question(text, answer, question_kind(text), (answer,) * ANNOTATORS))
     return [Example(data.pixels[p], questions) for p, questions in asked.items() if questions]
 
 
 def as_scene(color: str, kind: str) -> Scene:
-    """The one-shape scene of a picture, for asking questions; the place of the shape is not known and not asked for."""
+    """The one-shape scene of a picture, for asking questions.
+
+    Place and extent of the shape are not known and not asked for; a rectangle counts as no square.
+    """
     white = (255, 255, 255)
-    shape = Shape(kind, color, (0.0, 0.0, 64.0, 64.0), COLORS[color])
+    shape = Shape(kind, color, (0.0, 0.0, 64.0, 32.0), COLORS[color])
     return Scene(64, 64, Background(white, white), (shape,))
 
 

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from transformers import ViltConfig, ViltForQuestionAnswering
 
-from models.shapes.questions import ANSWERS
-from models.vilt.processor import SHORTEST_EDGE
-from models.vilt.tokenizer import MAX_TOKENS
-
-PATCH_SIZE = 8
+SMALL = Path(__file__).parent / "small"
+"""Configuration, tokenizer and processor of the embedded model: what a run from random weights starts with. The
+tokenizer was trained once (`models.vilt.tokenizer`): its trainer breaks ties at random."""
 POSITION_SCALE = 0.5
 PATCH_SCALE = 3.0
 
 
-def small_config(vocab_size: int, labels: tuple[str, ...] = ANSWERS, **changes: int) -> ViltConfig:
-    """Hidden 128, 4 layers, 64 patches of 8 x 8: about a million parameters."""
-    sizes = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 512} | changes
-    return ViltConfig(
-        vocab_size=vocab_size,
-        image_size=SHORTEST_EDGE,
-        patch_size=PATCH_SIZE,
-        max_position_embeddings=MAX_TOKENS,
-        max_image_length=-1,
-        id2label=dict(enumerate(labels)),
-        label2id={label: k for k, label in enumerate(labels)},
-        pad_token_id=0,
-        tie_word_embeddings=False,
-        **sizes,
-    )
+def read_config(folder: Path) -> ViltConfig:
+    """The configuration in a checkpoint folder.
+
+    Raises FileNotFoundError when there is none.
+    """
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(f"{folder} is no checkpoint folder: it has no config.json")
+    return ViltConfig.from_pretrained(folder, local_files_only=True)
 
 
-def fresh_model(config: ViltConfig, seed: int) -> ViltForQuestionAnswering:
+def set_labels(config: ViltConfig, labels: Sequence[str]) -> None:
+    """Name the scores."""
+    config.id2label = dict(enumerate(labels))
+    config.label2id = {label: k for k, label in enumerate(labels)}
+
+
+def fresh_model(config: ViltConfig, labels: Sequence[str], seed: int) -> ViltForQuestionAnswering:
     """Random weights, with the picture's side made as loud as the text's.
 
     Transformers starts positions and the class token at zero and patches at 0.02, a tenth of the size of the text
@@ -42,6 +40,7 @@ def fresh_model(config: ViltConfig, seed: int) -> ViltForQuestionAnswering:
     two-dimensional sines and cosines, which are trained like any weight afterwards, and the patch projection three
     times as large.
     """
+    set_labels(config, labels)
     torch.manual_seed(seed)
     model = ViltForQuestionAnswering(config)
     embeddings = model.vilt.embeddings
@@ -69,6 +68,5 @@ def sine_positions(side: int, size: int, longest: float = 100.0) -> Tensor:
 
 def load_model(checkpoint: Path) -> ViltForQuestionAnswering:
     """A checkpoint folder in the hub's format (config.json, model.safetensors), fp32, ready for inference."""
-    if not (checkpoint / "config.json").is_file():
-        raise FileNotFoundError(f"{checkpoint} is no checkpoint folder: it has no config.json")
+    read_config(checkpoint)
     return ViltForQuestionAnswering.from_pretrained(checkpoint, dtype=torch.float32, local_files_only=True).eval()

@@ -7,18 +7,16 @@ pieces at random, so that two runs differ in a few pieces: a training run starts
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from models.shapes.examples import Split, draw_example, stream
-from models.shapes.questions import Asker
+from models.shapes.topics import Asker
 
-MAX_TOKENS = 40
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-VOCAB_SIZE = 600
+VOCAB_SIZE = 640
 
 
 def train_tokenizer(questions: Iterable[str], vocab_size: int = VOCAB_SIZE) -> Tokenizer:
@@ -48,30 +46,6 @@ def training_questions(seed: int, pictures: int = 4000) -> list[str]:
     asker = Asker(Split.TRAIN.group)
     drawn = zip(range(pictures), stream(Split.TRAIN, seed), strict=False)
     return [q.text for _, rng in drawn for q in draw_example(rng, asker, 8).questions]
-
-
-class QuestionEncoder:
-    """Questions to padded id arrays; each wording is tokenised once."""
-
-    def __init__(self, tokenizer: Tokenizer, max_tokens: int = MAX_TOKENS) -> None:
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_tokens)
-        self._tokenizer = tokenizer
-        self._ids: dict[str, list[int]] = {}
-
-    def encode(self, questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """input_ids and attention_mask, int64, questions x longest of them; padded with 0 ([PAD])."""
-        rows = []
-        for question in questions:
-            if question not in self._ids:
-                self._ids[question] = self._tokenizer.encode(question).ids
-            rows.append(self._ids[question])
-        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        mask = np.zeros_like(ids)
-        for k, row in enumerate(rows):
-            ids[k, : len(row)] = row
-            mask[k, : len(row)] = 1
-        return ids, mask
 
 
 def main() -> None:

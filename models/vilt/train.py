@@ -1,83 +1,95 @@
-"""Train the small ViLT from scratch: `python -m models.vilt.train --out DIR`.
+"""Train a ViLT for visual question answering: `python -m models.vilt.train --out DIR`.
 
-The defaults reproduce the embedded model `models/vilt-shapes`. The run is split into steps, not minutes, so the
-result does not depend on the machine's speed; `--minutes` stops early (and `--resume` goes on from there).
-Example: python -m models.vilt.train --out runs/vilt-shapes
-"""
+Without a data set the defaults reproduce the embedded model `models/vilt-shapes`: drawn shapes and easy-VQA, from random
+weights. With `--dataset` and its files, as `vqa eval` takes them, it trains on those, from random weights or, with
+`--checkpoint`, from a folder in the hub's format. The run is split into steps, not minutes, so the result does not
+depend on the machine's speed; `--minutes` stops early, and `--resume` goes on from there.
+Examples: python -m models.vilt.train --out runs/vilt-shapes
+  python -m models.vilt.train --out runs/mine --dataset vqav2 --questions q.json --annotations a.json --checkpoint models/vilt-shapes
+"""  # noqa: E501 - a command is a line
 
 from __future__ import annotations
 
 import argparse
 import csv
 import json
-import shutil
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
+from tqdm import tqdm
 from transformers import ViltForQuestionAnswering
 
-from models.shapes.examples import Example, Split, draw_split
-from models.vilt import easyvqa
-from models.vilt.batches import Batches, Recipe, collate
+from models.shapes.examples import Example
+from models.vilt.batches import Batches, Collator, Inputs
+from models.vilt.checkpoint import Checkpoint
 from models.vilt.embedding import deterministic, make_deterministic
-from models.vilt.model import fresh_model, small_config
 from models.vilt.optimizer import MuonWithAdamW, schedule
-from models.vilt.tokenizer import QuestionEncoder
+from models.vilt.sources import Source
+from models.vilt.targets import ScoreKind, Targets
+from models.vilt.tasks import Task, data_task, shapes_task
+from service.answers import vqa_accuracy
+from service.evaluation.running.datasets import FORMATS
+from service.evaluation.running.formats.base import Sources
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides what a run gives, apart from the machine."""
+    """Everything that decides what a run gives, apart from data and machine."""
 
-    steps: int = 10000
+    steps: int = 15000
     seed: int = 0
+    scores: ScoreKind = "softmax"
+    rate: float = 1.0  # of the full learning rates
+    pictures: int = 32  # a batch
+    questions: int = 2  # a picture; a row costs the same whether its picture is new or not, so many pictures
     bf16: bool = True
-    average: float = 0.998  # decay of the running average of the weights, which is what is kept
-    evaluate_every: int = 500
-    validation_pictures: int = 120
-    drawn_pictures: int = 100
+    average: float = 0.999  # decay of the running average of the weights, which is what is kept
+    evaluate_every: int = 1000
 
 
-SMOKE = Settings(steps=12, evaluate_every=6, average=0.5, validation_pictures=8, drawn_pictures=8)
-# Training a tokenizer anew breaks ties at random, so the recipe starts from the committed one.
-TOKENIZER = Path(__file__).parents[1] / "vilt-shapes" / "tokenizer.json"
-CURVE = ("step", "seconds", "questions", "learning_rate", "loss", "easy_vqa", "drawn", "kinds")
+CURVE = ("step", "seconds", "questions", "learning_rate", "loss", "accuracy", "topics")
 
 
 class Run:
-    """One training run in a folder: `tokenizer.json`, `curve.csv`, `checkpoint/` (averaged weights), `state.pt`."""
+    """One training run in a folder: `curve.csv`, `checkpoint/` (averaged weights, hub's format), `state.pt`.
 
-    def __init__(self, folder: Path, settings: Settings, resume: bool, tokenizer: Path = TOKENIZER) -> None:
+    Args:
+        folder: where it lies.
+        settings: how to train.
+        task: what to train, on what.
+        resume: go on where an earlier run in the folder stopped.
+        device: of torch.
+
+    Raises:
+        FileExistsError: the folder holds a run already, and it is not to be resumed.
+        ValueError: the run to resume was begun with other settings.
+    """
+
+    def __init__(self, folder: Path, settings: Settings, task: Task, resume: bool, device: str = "cpu") -> None:
         if not resume and (folder / "state.pt").exists():
             raise FileExistsError(f"{folder} holds a run already: go on with --resume, or give another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.settings = folder, settings
-        if not resume:
-            shutil.copyfile(tokenizer, folder / "tokenizer.json")
-        words = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.encoder = QuestionEncoder(words)
-        data = easyvqa.load("train")
-        train, held_out = easyvqa.held_out(len(data.pixels))
-        recipe = Recipe()
-        self.rows = recipe.pictures * recipe.questions
-        self.batches = Batches(data, train, self.encoder, recipe, settings.seed)
-        self.validation = {
-            "easy_vqa": easyvqa.official_examples(data, held_out[: settings.validation_pictures]),
-            "drawn": list(draw_split(Split.VAL, settings.seed, settings.drawn_pictures, questions=6)),
-        }
-        model = fresh_model(small_config(words.get_vocab_size()), settings.seed)
+        self.folder, self.settings, self.device = folder, settings, torch.device(device)
+        self.checkpoint: Checkpoint = task.checkpoint
+        self.targets = Targets(task.labels, settings.scores)
+        self.labels = task.labels
+        self.collate = Collator(task.checkpoint, self.targets)
+        source: Source = task.source
+        self.batches = Batches(source, self.collate, settings.pictures, settings.questions, settings.seed)
+        self.validation: Mapping[str, Sequence[Example]] = task.validation
+        model = task.checkpoint.model(task.labels, settings.seed).to(self.device)
         self.model = make_deterministic(model)
         self.average = torch.optim.swa_utils.AveragedModel(
             model, multi_avg_fn=partial(_move_average, decay=settings.average)
         )
         self.optimizer = MuonWithAdamW(model)
-        self.step, self.seconds, self.loss = 0, 0.0, float("nan")
+        self.step, self.seconds, self.loss, self.asked = 0, 0.0, float("nan"), 0
         if resume:
             self._load()
 
@@ -86,41 +98,42 @@ class Run:
         began, before = time.monotonic(), self.seconds
         deadline = None if minutes is None else began + 60 * minutes
         self.model.train()
-        while self.step < self.settings.steps:
-            if deadline is not None and time.monotonic() > deadline:
-                break
-            self.train_step()
-            self.seconds = before + time.monotonic() - began
-            if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
-                self._report()
-                self.save()
+        with tqdm(total=self.settings.steps, initial=self.step, unit="step", disable=None) as bar:
+            while self.step < self.settings.steps:
+                if deadline is not None and time.monotonic() > deadline:
+                    break
+                self.train_step()
+                bar.update()
+                self.seconds = before + time.monotonic() - began
+                if self.step % self.settings.evaluate_every == 0 or self.step == self.settings.steps:
+                    self._report()
+                    self.save()
         self.save()
 
     def train_step(self) -> None:
         """One batch, one update of the weights and of their average."""
-        inputs, labels = self.batches.batch(self.step)
+        inputs, targets = self.batches.batch(self.step)
         with self._autocast():
-            logits = self.model(**inputs).logits.float()
-        loss = nn.functional.cross_entropy(logits, labels)
+            logits = self.model(**self._placed(inputs)).logits.float()
+        loss = self.targets.loss(logits, targets.to(self.device))
         loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step(schedule(self.step, self.settings.steps))
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step(self.settings.rate * schedule(self.step, self.settings.steps))
         self.average.update_parameters(self.model)
         self.loss = loss.item() if self.step == 0 else 0.98 * self.loss + 0.02 * loss.item()
         self.step += 1
+        self.asked += len(targets)
 
     def _report(self) -> None:
         scores = {name: self.evaluate(examples) for name, examples in self.validation.items()}
-        kinds = {f"{name}: {kind}": v for name, s in scores.items() for kind, v in s.items() if kind != "all"}
         row = {
             "step": self.step,
             "seconds": round(self.seconds),
-            "questions": self.step * self.rows,
-            "learning_rate": round(schedule(self.step, self.settings.steps), 4),
+            "questions": self.asked,
+            "learning_rate": round(self.settings.rate * schedule(self.step, self.settings.steps), 4),
             "loss": round(self.loss, 4),
-            "easy_vqa": scores["easy_vqa"]["all"],
-            "drawn": scores["drawn"]["all"],
-            "kinds": json.dumps(kinds),
+            "accuracy": json.dumps({name: found.pop("all") for name, found in scores.items()}),
+            "topics": json.dumps({f"{name}: {t}": v for name, found in scores.items() for t, v in found.items()}),
         }
         path = self.folder / "curve.csv"
         with path.open("a", newline="") as file:
@@ -128,31 +141,34 @@ class Run:
             if path.stat().st_size == 0:
                 writer.writeheader()
             writer.writerow(row)
-        print(" ".join(f"{k}={v}" for k, v in row.items()), flush=True)
+        tqdm.write(" ".join(f"{k}={v}" for k, v in row.items()))
 
     @torch.inference_mode()
-    def evaluate(self, examples: list[Example], pictures: int = 16) -> dict[str, float]:
-        """Exact accuracy of the averaged weights, in all ("all") and by topic."""
+    def evaluate(self, examples: Sequence[Example], pictures: int = 16) -> dict[str, float]:
+        """VQA accuracy of the averaged weights' best label, in all ("all") and by topic."""
         model: ViltForQuestionAnswering = self.average.module.eval()
-        right: dict[str, list[bool]] = defaultdict(list)
+        found: dict[str, list[float]] = defaultdict(list)
         for first in range(0, len(examples), pictures):
             part = examples[first : first + pictures]
-            inputs, labels = collate(part, self.encoder)
+            inputs, _ = self.collate(part)
             with deterministic(model), self._autocast():
-                hits = (model(**inputs).logits.argmax(1) == labels).tolist()
-            for question, hit in zip((q for e in part for q in e.questions), hits, strict=True):
-                right["all"].append(hit)
-                right[question.topic].append(hit)
-        return {topic: round(sum(hits) / len(hits), 4) for topic, hits in sorted(right.items())}
+                best = model(**self._placed(inputs)).logits.argmax(1).tolist()
+            for question, label in zip((q for e in part for q in e.questions), best, strict=True):
+                accuracy = vqa_accuracy(self.labels[label], question.answers)
+                found["all"].append(accuracy)
+                found[question.topic].append(accuracy)
+        return {topic: round(sum(values) / len(values), 4) for topic, values in sorted(found.items())}
 
     def save(self) -> None:
         """The averaged weights in the hub's format, and what a resumed run needs."""
         self.average.module.save_pretrained(self.folder / "checkpoint")
+        self.checkpoint.copy_files(self.folder / "checkpoint")
         state = {
             "settings": asdict(self.settings),
             "step": self.step,
             "seconds": self.seconds,
             "loss": self.loss,
+            "asked": self.asked,
             "model": self.model.state_dict(),
             "average": self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -162,16 +178,19 @@ class Run:
         unfinished.replace(self.folder / "state.pt")
 
     def _load(self) -> None:
-        state = torch.load(self.folder / "state.pt", weights_only=True)
+        state = torch.load(self.folder / "state.pt", weights_only=True, map_location=self.device)
         if state["settings"] != asdict(self.settings):
             raise ValueError(f"{self.folder} was begun with other settings: {state['settings']}")
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self.seconds, self.loss = state["step"], state["seconds"], state["loss"]
+        self.step, self.seconds, self.loss, self.asked = (state[k] for k in ("step", "seconds", "loss", "asked"))
+
+    def _placed(self, inputs: Inputs) -> Inputs:
+        return {name: value.to(self.device) for name, value in inputs.items()}
 
     def _autocast(self) -> torch.autocast:
-        return torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bf16)
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
 
 @torch.no_grad()
@@ -183,24 +202,67 @@ def _move_average(averages: list[Tensor], weights: list[Tensor], updates: Tensor
         average.lerp_(value, weight)
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
+    """The command line, checked."""
     default = Settings()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    data = parser.add_argument_group("a data set of your own, as `vqa eval` takes it")
+    data.add_argument("--dataset", choices=sorted(FORMATS), help="its format; none trains the embedded model")
+    data.add_argument("--annotations", type=Path)
+    data.add_argument("--questions", type=Path)
+    data.add_argument("--images", type=Path, help="folder of the pictures")
+    data.add_argument("--image-name", help="a picture's name, such as COCO_val2014_{image_id:012d}.jpg")
+    data.add_argument("--labels", type=int, default=3129, help="most answers to learn, the commonest; default 3129")
+    data.add_argument("--held-out", type=float, default=0.1, help="share of the pictures that the curve is measured on")
+    data.add_argument("--ruined", type=float, default=0.0, help="share of pictures ruined, to teach 'unanswerable'")
+    data.add_argument("--checkpoint", type=Path, help="folder to start from, in the hub's format; none: random weights")
+    parser.add_argument("--scores", choices=("softmax", "sigmoid"), default=default.scores, help="default softmax")
+    parser.add_argument("--rate", type=float, default=default.rate, help="share of the full learning rates; default 1")
     parser.add_argument("--steps", type=int, default=default.steps, help=f"default {default.steps}")
+    parser.add_argument("--pictures", type=int, default=default.pictures, help="a batch; default 32")
+    parser.add_argument("--questions-a-picture", type=int, default=default.questions, help="at most; default 2")
+    parser.add_argument("--evaluate-every", type=int, default=default.evaluate_every, help="steps; default 1000")
     parser.add_argument("--seed", type=int, default=default.seed, help=f"default {default.seed}")
-    parser.add_argument("--tokenizer", type=Path, default=TOKENIZER, help="default: the embedded model's")
     parser.add_argument("--minutes", type=float, help="stop after so many minutes, all steps done or not")
     parser.add_argument("--threads", type=int, default=1, help="default 1")
+    parser.add_argument("--device", default="cpu", help="of torch: cpu or cuda; default cpu")
+    parser.add_argument("--fp32", action="store_true", help="no bf16: for processors that have none")
     parser.add_argument("--resume", action="store_true", help="go on from the folder's state.pt")
-    parser.add_argument("--smoke", action="store_true", help="a miniature run of a few seconds that learns nothing")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    settings = SMOKE if arguments.smoke else Settings(steps=arguments.steps, seed=arguments.seed)
-    run = Run(arguments.out, settings, arguments.resume, arguments.tokenizer)
+    parser.add_argument(
+        "--smoke", action="store_true", help="a miniature of the embedded model's run that learns nothing"
+    )
+    found = parser.parse_args()
+    if found.dataset is None and (found.annotations or found.questions or found.checkpoint):
+        parser.error("--annotations, --questions and --checkpoint need --dataset")
+    return found
+
+
+def main() -> None:
+    given = arguments()
+    torch.set_num_threads(given.threads)
+    if given.dataset is None:
+        task = shapes_task(given.seed, smoke=given.smoke)
+    else:
+        sources = Sources(given.questions, given.annotations, given.images, given.image_name)
+        task = data_task(
+            given.dataset, sources, given.checkpoint, given.labels, given.held_out, given.ruined, given.seed
+        )
+    settings = Settings(
+        steps=12 if given.smoke else given.steps,
+        seed=given.seed,
+        scores=given.scores,
+        rate=given.rate,
+        pictures=given.pictures,
+        questions=given.questions_a_picture,
+        bf16=not given.fp32,
+        average=0.5 if given.smoke else Settings.average,
+        evaluate_every=6 if given.smoke else given.evaluate_every,
+    )
+    run = Run(given.out, settings, task, given.resume, given.device)
     parameters = sum(p.numel() for p in run.model.parameters())
-    print(f"parameters={parameters} {asdict(settings)}", flush=True)
-    run.train(arguments.minutes)
+    print(f"parameters={parameters} labels={len(task.labels)} {asdict(settings)}", flush=True)
+    run.train(given.minutes)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,220 @@
+"""What a model folder's runs show, as figures: `python -m models.vilt.measure models/vilt-shapes --shapes RUN … `.
+
+Each RUN is a folder of `vqa eval`. Writes MODEL/evaluation.json and, where there is one, the section of figures of
+MODEL/MODEL_CARD.md. Needs the extra `eval`, and no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from models.vilt.card import with_figures
+from service.answers import is_unanswerable, match_key, vqa_accuracy
+from service.evaluation.reporting.calibration_figures import brier_score, equal_width_bins
+from service.evaluation.reporting.predictions import Run, View, read_run
+from service.scoring.reliability import risk_coverage_curve
+
+BINS = 15
+DIGITS = 4
+SURE = 0.5
+
+
+def official(run: Run) -> dict[str, Any]:
+    """Accuracy as the data set's own evaluator gives it, by view, in percent."""
+    found = {}
+    for name, document in run.documents.items():
+        scores = document["scores"]
+        found[name] = {
+            "accuracy": scores["accuracy"],
+            "per_answer_type": scores.get("per_answer_type", {}),
+            "per_question_type": scores.get("per_question_type", {}),
+        }
+    return found
+
+
+def people(view: View) -> dict[str, Any]:
+    """By answer type, in percent: the best that any answers could score, a person against the others, and the accuracy
+    of the type's commonest answer given to all of its questions."""
+    found = {}
+    for name, rows in {"all": np.arange(len(view)), **_by_type(view)}.items():
+        said = [[match_key(answer) for answer in view.answers[int(k)]] for k in rows]
+        commonest = Counter(Counter(answers).most_common(1)[0][0] for answers in said).most_common(1)[0][0]
+        found[name] = {
+            "best_possible": _percent([max(vqa_accuracy(a, answers) for a in set(answers)) for answers in said]),
+            "a_person": _percent([_a_person(answers) for answers in said]),
+            "majority": {"answer": commonest, "accuracy": _percent([vqa_accuracy(commonest, a) for a in said])},
+        }
+    return found
+
+
+def trust(view: View) -> dict[str, Any]:
+    """By answer type and in all: Brier score, area under risk-coverage and ECE of the confidence, beside the softmax
+    probability of the same answers and a constant (the mean accuracy itself, the best constant there is)."""
+    sure = view.known("confidence")
+    own = _own_probability(view)
+    groups = {"all": np.arange(len(view)), **_by_type(view)}
+    found = {}
+    for name, rows in groups.items():
+        kept = rows[sure[rows]]
+        accuracy = view.accuracy[kept]
+        scores = {
+            "confidence": view.numbers("confidence")[kept],
+            "softmax": own[kept],
+            "constant": np.full(len(kept), accuracy.mean()),
+        }
+        found[name] = {"questions": len(kept)} | {
+            score: {
+                "brier": round(brier_score(values, accuracy), DIGITS + 1),
+                "area_under_risk_coverage": round(area_under_risk_coverage(values, accuracy), DIGITS + 1),
+                "ece": round(equal_width_bins(values, accuracy, BINS).expected_calibration_error, DIGITS),
+            }
+            for score, values in scores.items()
+        }
+    return found
+
+
+def area_under_risk_coverage(score: np.ndarray, accuracy: np.ndarray) -> float:
+    """The mean risk over all coverages; questions of equal score come in any order, so each counts as their mean.
+
+    Args:
+        score, accuracy: (n,).
+    """
+    values, which = np.unique(score, return_inverse=True)
+    means = np.bincount(which, weights=accuracy, minlength=len(values)) / np.bincount(which, minlength=len(values))
+    return float(risk_coverage_curve(score, means[which])[1].mean())
+
+
+def answerability(view: View) -> dict[str, Any]:
+    """How well the questions that people could answer are told from those that they could not."""
+    known = view.known("answerability")
+    truth = np.array([2 * sum(map(is_unanswerable, said)) < len(said) for said in view.answers])
+    score, can = view.numbers("answerability")[known], truth[known]
+    refused = view.unanswerable
+    return {
+        "questions": int(known.sum()),
+        "answerable_share": round(float(can.mean()), DIGITS),
+        "average_precision_answerable": round(float(average_precision_score(can, score)), DIGITS),
+        "unanswerable_share": round(float((~can).mean()), DIGITS),
+        "average_precision_unanswerable": round(float(average_precision_score(~can, 1 - score)), DIGITS),
+        "unanswerable_found": round(float(refused[~truth].mean()), DIGITS),
+        "answerable_refused": round(float(refused[truth].mean()), DIGITS),
+    }
+
+
+def outside(view: View) -> dict[str, Any]:
+    """Shares of questions: held back or called unanswerable, and told with a confidence above one half."""
+    held = view.abstained | view.unanswerable
+    return {
+        "questions": len(view),
+        "pictures": len(np.unique(view.pictures)),
+        "outside_model_domain": round(float(view.abstained.mean()), DIGITS),
+        "held_back_or_unanswerable": round(float(held.mean()), DIGITS),
+        "confidence_above_half": round(float((np.nan_to_num(view.numbers("confidence")) > SURE).mean()), DIGITS),
+    }
+
+
+def exact(view: View) -> dict[str, Any]:
+    """Exact accuracy by the data set's own kinds of question, in percent."""
+    numbers, names = view.numbered("question_type")
+    kinds = {name: view.accuracy[numbers == k] for k, name in enumerate(names)}
+    by_kind = {name: {"questions": len(a), "accuracy": _percent(a)} for name, a in sorted(kinds.items())}
+    return {"questions": len(view), "accuracy": _percent(view.accuracy), "by_kind": by_kind}
+
+
+def _by_type(view: View) -> dict[str, np.ndarray]:
+    numbers, names = view.numbered("answer_type")
+    return {name: np.flatnonzero(numbers == k) for k, name in sorted(enumerate(names), key=lambda each: each[1])}
+
+
+def _own_probability(view: View) -> np.ndarray:
+    """The model's own probability of the answer that was given; 0 where it was not among the candidates."""
+    listed = view.table["candidates"].to_pylist()
+    said = view.texts("prediction")
+    return np.array(
+        [
+            next((c["probability"] for c in candidates or () if c["answer"] == answer), 0.0)
+            for candidates, answer in zip(listed, said, strict=True)
+        ]
+    )
+
+
+def _a_person(answers: Sequence[str]) -> float:
+    """The mean accuracy of each person's answer against the others', as VQA's authors measure people."""
+    others = [[*answers[:k], *answers[k + 1 :]] for k in range(len(answers))]
+    return float(np.mean([min(1.0, rest.count(a) / 3) for a, rest in zip(answers, others, strict=True)]))
+
+
+def _percent(shares: Sequence[float] | np.ndarray) -> float:
+    return round(100 * float(np.mean(shares)), 2)
+
+
+def report(runs: dict[str, Run | None], folder: Path) -> dict[str, Any]:
+    """The content of evaluation.json."""
+    found: dict[str, Any] = {}
+    parity = folder / "parity.json"
+    if parity.is_file():
+        found["parity"] = json.loads(parity.read_text())
+    if (run := runs.get("easy")) is not None:
+        found["easy_vqa_test"] = exact(run.views["sighted"])
+    if (run := runs.get("shapes")) is not None:
+        view = run.views["sighted"]
+        found["shapes_test"] = {
+            "questions": len(view),
+            "official": official(run),
+            "people": people(view),
+            "trust": trust(view),
+            "answerability": answerability(view),
+            "flagged": round(float(view.abstained.mean()), DIGITS),
+        }
+    if (run := runs.get("real")) is not None:
+        found["photographs"] = outside(run.views["sighted"])
+    if (run := runs.get("int8")) is not None:
+        found["int8"] = {"official": official(run)}
+    if (run := runs.get("int8-easy")) is not None:
+        found.setdefault("int8", {})["easy_vqa_test"] = exact(run.views["sighted"])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="model folder")
+    names = {
+        "easy": "the official easy-VQA test split",
+        "shapes": "the test split of drawn shapes, sighted and blank",
+        "real": "photographs",
+        "int8": "the int8 copy on the test split of drawn shapes",
+        "int8-easy": "the int8 copy on the official easy-VQA test split",
+    }
+    for name, what in names.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="RUN", help=what)
+    parser.add_argument("--int8-model", type=Path, help="the int8 copy's folder, for its size")
+    parser.add_argument("--calibration", type=Path, metavar="FILE", help="what `vqa calibrate --json` printed")
+    given = vars(parser.parse_args())
+    folder: Path = given["folder"]
+    runs = {name: read_run(path) if (path := given[name.replace("-", "_")]) else None for name in names}
+    document = report(runs, folder)
+    if given["int8_model"]:
+        sizes = {
+            name: (path / "model.onnx").stat().st_size
+            for name, path in (("fp32", folder), ("int8", given["int8_model"]))
+        }
+        document.setdefault("int8", {})["bytes"] = sizes
+    if given["calibration"]:
+        document["calibration"] = json.loads(given["calibration"].read_text())
+    (folder / "evaluation.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    card = folder / "MODEL_CARD.md"
+    if card.is_file():
+        card.write_text(with_figures(card.read_text(), document))
+    print(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()

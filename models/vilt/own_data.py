@@ -1,0 +1,147 @@
+"""A CSV of pictures, questions and answers as data sets: `python -m models.vilt.own_data seal.csv --out data`.
+
+The file's first line names the columns `picture`, `question`, `answer`; pictures are found from the file's folder. Of
+several people's answers each is a line of its own, or all stand in one, between upright bars: `red|red|orange`.
+Writes train.jsonl, calibration.jsonl and test.jsonl, as `--dataset jsonl` takes them. Pictures are shared out, so that
+no picture is in two of them. Calibration and test get a few pictures more, ruined (dark, blurred, blank, noise), whose
+answer is "unanswerable": what training ruins it ruins in other ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from models.shapes.degrade import degrade
+from models.shapes.phrasing import Group
+from models.shapes.questions import UNANSWERABLE
+from service.errors import DataError, ImageError
+from service.files import read_text, write_whole
+from service.images import decode_image
+
+COLUMNS = ("picture", "question", "answer")
+BETWEEN = "|"
+SHARES: Mapping[str, float] = {"train": 0.7, "calibration": 0.15, "test": 0.15}
+RUINED: Mapping[str, Group] = {"calibration": Group.CALIBRATION, "test": Group.TEST}
+RUINED_SHARE = 0.2
+MIN_PICTURES = 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about a picture, with the answers of people; one where there is one right answer."""
+
+    picture: Path
+    question: str
+    answers: tuple[str, ...]
+
+    def row(self) -> dict[str, object]:
+        """As JSON Lines have it."""
+        return {"image": str(self.picture), "question": self.question, "answers": list(self.answers)}
+
+
+def read_csv(path: Path) -> list[Asked]:
+    """The questions of a CSV file (UTF-8, comma), lines of one picture and question taken together.
+
+    Raises:
+        DataError: a column or a value is missing, or a picture is not there; the message says in which line.
+    """
+    reader = csv.reader(read_text(path).splitlines())
+    header = [name.strip().lower() for name in next(reader, [])]
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise DataError(
+            path, f"the first line must name the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)}"
+        )
+    places = [header.index(name) for name in COLUMNS]
+    found: dict[tuple[Path, str], list[str]] = {}
+    for row in reader:
+        if not any(value.strip() for value in row):
+            continue
+        place = f"line {reader.line_num}"
+        if len(row) != len(header):
+            raise DataError(path, f"{len(row)} values for {len(header)} columns; quote what holds a comma", place)
+        picture, question, answer = (row[k].strip() for k in places)
+        answers = [each.strip() for each in answer.split(BETWEEN) if each.strip()]
+        for name, value in (("picture", picture), ("question", question), ("answer", answers)):
+            if not value:
+                raise DataError(path, "it is empty", f"{place}, {name}")
+        image = (path.parent / picture).resolve()
+        if not image.is_file():
+            raise DataError(path, f"there is no such file: {image}", f"{place}, picture")
+        found.setdefault((image, question), []).extend(answers)
+    if len({image for image, _ in found}) < MIN_PICTURES:
+        raise DataError(path, f"it names fewer than {MIN_PICTURES} pictures; that is too few to train and test on")
+    return [Asked(image, question, tuple(answers)) for (image, question), answers in found.items()]
+
+
+def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
+    """The questions of each part; every part gets a picture at least."""
+    images = sorted({each.picture for each in asked})
+    order = [images[int(k)] for k in np.random.default_rng(seed).permutation(len(images))]
+    held = {name: max(1, round(share * len(order))) for name, share in SHARES.items() if name != "train"}
+    parts: dict[str, set[Path]] = {}
+    for name, count in held.items():
+        parts[name], order = set(order[:count]), order[count:]
+    parts["train"] = set(order)
+    return {name: [each for each in asked if each.picture in parts[name]] for name in SHARES}
+
+
+def ruined(asked: Sequence[Asked], group: Group, folder: Path, seed: int) -> Iterator[Asked]:
+    """A share of the pictures again, ruined, with their first question; written into a folder.
+
+    Raises:
+        DataError: a picture cannot be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    first = {each.picture: each for each in reversed(asked)}
+    rng = np.random.default_rng([seed, list(Group).index(group)])
+    chosen = rng.permutation(len(first))[: max(1, round(RUINED_SHARE * len(first)))]
+    for number, k in enumerate(sorted(int(k) for k in chosen)):
+        each = list(first.values())[k]
+        try:
+            pixels = decode_image(each.picture.read_bytes()).pixels
+        except ImageError as error:
+            raise DataError(each.picture, error.detail) from error
+        path = folder / f"{number:05d}.png"
+        Image.fromarray(degrade(pixels, rng, group)[0]).save(path)
+        yield Asked(path.resolve(), each.question, (UNANSWERABLE,) * max(1, len(each.answers)))
+
+
+def write(path: Path, folder: Path, seed: int = 0) -> dict[str, int]:
+    """Make the data sets of a CSV file; returns how many questions each has.
+
+    Raises:
+        DataError: as `read_csv`, or a file cannot be written.
+    """
+    parts = split(read_csv(path), seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, group in RUINED.items():
+        parts[name] += ruined(parts[name], group, folder / f"ruined-{name}", seed)
+    for name, asked in parts.items():
+        lines = (json.dumps(each.row(), ensure_ascii=False) + "\n" for each in asked)
+        write_whole(folder / f"{name}.jsonl", "".join(lines).encode())
+    return {name: len(asked) for name, asked in parts.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", type=Path, help="the file")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser.add_argument("--seed", type=int, default=0, help="shares out the pictures; default 0")
+    given = parser.parse_args()
+    try:
+        counts = write(given.csv, given.out, given.seed)
+    except DataError as error:
+        parser.exit(1, f"{error}\n")
+    print(f"{given.out}: " + ", ".join(f"{name} {count} questions" for name, count in counts.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What a run trains: the labels, the model to start from, the training data, and what the curve is measured on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from models.shapes.examples import Example, Split, draw_split
+from models.shapes.questions import ANSWERS, UNANSWERABLE
+from models.vilt import easyvqa
+from models.vilt.checkpoint import Checkpoint
+from models.vilt.model import SMALL
+from models.vilt.sources import FileSource, ShapesSource, Source
+from service.answers import match_key
+from service.evaluation.records import Example as AskedExample
+from service.evaluation.running.datasets import check_pictures, load
+from service.evaluation.running.formats.base import Sources
+
+MOST_VALIDATION_QUESTIONS = 2000
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train, on what.
+
+    Attributes:
+        labels: the answers to learn, in the order of the scores.
+        checkpoint: what to start from.
+        source: training examples.
+        validation: what the curve is measured on, by name.
+    """
+
+    labels: tuple[str, ...]
+    checkpoint: Checkpoint
+    source: Source
+    validation: Mapping[str, Sequence[Example]]
+
+
+def shapes_task(seed: int, smoke: bool = False) -> Task:
+    """The embedded model's own: drawn shapes and easy-VQA's training pictures without those held out."""
+    data = easyvqa.load("train")
+    train, held_out = easyvqa.held_out(len(data.pixels))
+    validation = {
+        "easy_vqa": easyvqa.official_examples(data, held_out[: 8 if smoke else 120]),
+        "drawn": list(draw_split(Split.VAL, seed, 8 if smoke else 200, questions=6)),
+    }
+    return Task(
+        labels=ANSWERS,
+        checkpoint=Checkpoint.find(SMALL),
+        source=ShapesSource(data, train),
+        validation=validation,
+    )
+
+
+def data_task(
+    dataset: str,
+    sources: Sources,
+    start: Path | None,
+    most_labels: int,
+    held_out: float,
+    ruined: float,
+    seed: int,
+) -> Task:
+    """A data set in one of the formats of `vqa eval`.
+
+    Args:
+        dataset, sources: its format and files.
+        start: checkpoint folder to start from; None takes the small configuration, with random weights.
+        most_labels: how many answers to learn, the commonest first; "unanswerable" is always one of them.
+        held_out: share of the pictures that are not trained on, for the curve.
+        ruined: share of training pictures that are ruined.
+        seed: chooses what is held out.
+
+    Raises:
+        DataError, NoFileError, RunError: as `service.evaluation.running.datasets.load` and `check_pictures`.
+    """
+    data = load(dataset, sources)
+    check_pictures(data)
+    train, kept = split_by_picture(data.examples, held_out, seed)
+    labels = common_answers(train, most_labels)
+    checkpoint = Checkpoint.find(start or SMALL)
+    edge = checkpoint.processor.shortest_edge
+    validation = {"held_out": FileSource(kept[:MOST_VALIDATION_QUESTIONS], edge).whole()} if kept else {}
+    return Task(labels, checkpoint, FileSource(train, edge, ruined), validation)
+
+
+def split_by_picture(
+    examples: Sequence[AskedExample], share: float, seed: int
+) -> tuple[list[AskedExample], list[AskedExample]]:
+    """Those to keep, and those of a share of the pictures: no picture is on both sides."""
+    images = sorted({str(e.image) for e in examples})
+    order = np.random.default_rng(seed).permutation(len(images))
+    taken = {images[int(k)] for k in order[: round(share * len(images))]}
+    return [e for e in examples if str(e.image) not in taken], [e for e in examples if str(e.image) in taken]
+
+
+def common_answers(examples: Sequence[AskedExample], most: int) -> tuple[str, ...]:
+    """The answers that people gave most often, in their normal form; "unanswerable" at the end."""
+    counts = Counter(match_key(answer) for e in examples for answer in e.answers)
+    counts.pop(UNANSWERABLE, None)
+    counts.pop("", None)
+    return (*(answer for answer, _ in counts.most_common(most)), UNANSWERABLE)
