@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from models.shapes.about import About, color_slots, thing_slots, yes_no
 from models.shapes.phrasing import Group, Kind
 from models.shapes.questions import EASY_SHARE, SIDES, UNANSWERABLE, Phraser, Question, pick
-from models.shapes.scene import COLORS, NAMES, SHAPES, SQUARE, Scene, Shape
+from models.shapes.scene import COLORS, SHAPES, SQUARE, Scene, Shape
 
 # Shares by topic. Shape and yes/no questions are the slow ones to learn, and so is counting.
 SHARES: dict[str, float] = {
@@ -63,7 +64,7 @@ class Asker:
         """`count` questions about a scene, drawn by topic; the same one may come twice."""
         topics = list(self.shares)
         weights = np.array([self.shares[t] for t in topics])
-        about = _About(scene, rng, Phraser(self.group, self.easy_share, self.invented), self)
+        about = About(scene, rng, Phraser(self.group, self.easy_share, self.invented), self.squares, self.two_words)
         questions: list[Question] = []
         while len(questions) < count:
             drawn = rng.choice(len(topics), size=count - len(questions), p=weights / weights.sum())
@@ -72,84 +73,24 @@ class Asker:
         return questions
 
 
-@dataclass(frozen=True)
-class _About:
-    """A scene under question."""
-
-    scene: Scene
-    rng: np.random.Generator
-    words: Phraser
-    asker: Asker
-
-    def phrase(self, kind: Kind, **slots: str) -> str:
-        return self.words.phrase(kind, self.rng, **slots)
-
-    def chance(self, share: float) -> bool:
-        return bool(self.rng.random() < share)
-
-    def any_shape(self) -> Shape:
-        return self.scene.shapes[int(self.rng.integers(len(self.scene.shapes)))]
-
-    def name(self) -> str:
-        """A name of shapes that people agree on in this scene."""
-        square = self.asker.squares and self.scene.agreed(SQUARE) and self.chance(0.2)
-        return SQUARE if square else pick(self.rng, SHAPES)
-
-    def noun_of(self, shape: Shape) -> str | None:
-        """What this shape alone is called, with its colour where it must be; None where nothing tells it apart."""
-        names = ["shape", shape.kind]
-        if self.asker.squares and shape.called(SQUARE) and self.scene.agreed(SQUARE):
-            names.append(SQUARE)
-        plain = [n for n in names if self.scene.count(name=n) == 1]
-        colored = [f"{shape.color} {n}" for n in names if self.scene.count(shape.color, n) == 1]
-        options = [*plain, *colored]
-        return pick(self.rng, options) if options else None
-
-    def lone_noun(self) -> tuple[str, Shape] | None:
-        """A name without a colour that one shape alone has, and that shape."""
-        if len(self.scene.shapes) == 1 and self.chance(0.5):
-            return "shape", self.scene.shapes[0]
-        names = NAMES if self.asker.squares and self.scene.agreed(SQUARE) else SHAPES
-        lone = [(n, self.scene.matching(name=n)) for n in names]
-        options = [(n, found[0]) for n, found in lone if len(found) == 1]
-        return options[int(self.rng.integers(len(options)))] if options else None
-
-
-def _yes_no(value: bool) -> str:
-    return "yes" if value else "no"
-
-
-def _thing(color: str | None, name: str | None) -> dict[str, str]:
-    thing = f"{color} {name or 'shape'}" if color else (name or "shape")
-    return {"thing": thing, "things": thing + "s", "a": _with_article(thing)}
-
-
-def _with_article(words: str) -> str:
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
-
-
-def _colored(color: str) -> dict[str, str]:
-    return {"color": color, "a_color": _with_article(color)}
-
-
 def _kind_of(shape: Shape, text: str, topic: str) -> Question:
     return Question(text, shape.kind, topic, square=shape.called(SQUARE) is True)
 
 
-def _color(about: _About) -> Question | None:
+def _color(about: About) -> Question | None:
     if len(about.scene.shapes) == 1 and about.chance(0.15):
         return Question(about.phrase(Kind.ITS_COLOR), about.scene.shapes[0].color, "color")
     found = about.lone_noun()
     return found and Question(about.phrase(Kind.COLOR, noun=found[0]), found[1].color, "color")
 
 
-def _shape(about: _About) -> Question | None:
+def _shape(about: About) -> Question | None:
     if len(about.scene.shapes) != 1:
         return None
     return _kind_of(about.scene.shapes[0], about.phrase(Kind.SHAPE), "shape")
 
 
-def _shape_of_color(about: _About) -> Question | None:
+def _shape_of_color(about: About) -> Question | None:
     singles = [s for s in about.scene.shapes if about.scene.count(color=s.color) == 1]
     if not singles:
         return None
@@ -157,7 +98,7 @@ def _shape_of_color(about: _About) -> Question | None:
     return _kind_of(shape, about.phrase(Kind.SHAPE_OF_COLOR, color=shape.color), "shape_of_color")
 
 
-def _extreme(about: _About) -> Question | None:
+def _extreme(about: About) -> Question | None:
     """The colour or the name of the biggest or smallest shape."""
     if len(about.scene.shapes) < 2 or about.scene.overlapping:
         return None
@@ -177,7 +118,7 @@ def _extreme(about: _About) -> Question | None:
     return _kind_of(shape, about.phrase(Kind.SHAPE_OF_EXTREME, size=size), "extreme")
 
 
-def _absent_thing(about: _About, color: str | None, name: str | None) -> tuple[str | None, str | None] | None:
+def _absent_thing(about: About, color: str | None, name: str | None) -> tuple[str | None, str | None] | None:
     """The thing changed until the scene has none of it; two-word things keep one of their words if they can."""
     for _ in range(40):
         if color and (not name or about.chance(0.5)):
@@ -189,13 +130,13 @@ def _absent_thing(about: _About, color: str | None, name: str | None) -> tuple[s
     return None
 
 
-def _existence(about: _About, negated: bool) -> Question | None:
+def _existence(about: About, negated: bool) -> Question | None:
     shape = about.any_shape()
     name = about.name() if about.chance(0.3) else shape.kind
     if not shape.called(name):
         name = shape.kind
     color, kind = (shape.color, None) if about.chance(0.55) else (None, name)
-    if about.chance(about.asker.two_words):
+    if about.chance(about.two_words):
         color, kind = shape.color, name
     there = about.chance(0.5)
     if not there:
@@ -203,42 +144,42 @@ def _existence(about: _About, negated: bool) -> Question | None:
         if absent is None:
             return None
         color, kind = absent
-    text = about.phrase(Kind.ABSENT if negated else Kind.PRESENT, **_thing(color, kind))
-    return Question(text, _yes_no(there != negated), "absent" if negated else "present")
+    text = about.phrase(Kind.ABSENT if negated else Kind.PRESENT, **thing_slots(color, kind))
+    return Question(text, yes_no(there != negated), "absent" if negated else "present")
 
 
-def _present(about: _About) -> Question | None:
+def _present(about: About) -> Question | None:
     return _existence(about, negated=False)
 
 
-def _absent(about: _About) -> Question | None:
+def _absent(about: About) -> Question | None:
     return _existence(about, negated=True)
 
 
-def _is_color(about: _About) -> Question | None:
+def _is_color(about: About) -> Question | None:
     found = about.lone_noun()
     if found is None:
         return None
     noun, shape = found
     right, negated = about.chance(0.5), about.chance(0.4)
     asked = shape.color if right else pick(about.rng, [c for c in COLORS if c != shape.color])
-    text = about.phrase(Kind.IS_NOT_COLOR if negated else Kind.IS_COLOR, noun=noun, **_colored(asked))
-    return Question(text, _yes_no(right != negated), "is_color")
+    text = about.phrase(Kind.IS_NOT_COLOR if negated else Kind.IS_COLOR, noun=noun, **color_slots(asked))
+    return Question(text, yes_no(right != negated), "is_color")
 
 
-def _it_is(about: _About) -> Question | None:
+def _it_is(about: About) -> Question | None:
     """Yes/no about "it", where there is one shape alone."""
     if len(about.scene.shapes) != 1:
         return None
     shape, right = about.scene.shapes[0], about.chance(0.5)
     if about.chance(0.5):
         color = shape.color if right else pick(about.rng, [c for c in COLORS if c != shape.color])
-        return Question(about.phrase(Kind.IT_IS_COLOR, **_colored(color)), _yes_no(right), "it_is")
+        return Question(about.phrase(Kind.IT_IS_COLOR, **color_slots(color)), yes_no(right), "it_is")
     kind = shape.kind if right else pick(about.rng, [k for k in SHAPES if k != shape.kind])
-    return Question(about.phrase(Kind.IT_IS_SHAPE, name=kind), _yes_no(right), "it_is")
+    return Question(about.phrase(Kind.IT_IS_SHAPE, name=kind), yes_no(right), "it_is")
 
 
-def _count(about: _About) -> Question | None:
+def _count(about: About) -> Question | None:
     rng = about.rng
     what = int(rng.choice(3, p=(0.45, 0.3, 0.25)))
     color, name = ((None, None), (None, about.name()), (pick(rng, tuple(COLORS)), None))[what]
@@ -246,11 +187,11 @@ def _count(about: _About) -> Question | None:
         color = about.any_shape().color
     if name and about.chance(0.5):
         name = about.any_shape().kind
-    text = about.phrase(Kind.COUNT, **_thing(color, name))
+    text = about.phrase(Kind.COUNT, **thing_slots(color, name))
     return Question(text, str(about.scene.count(color, name)), "count")
 
 
-def _two_beside(about: _About) -> tuple[str, str, str] | None:
+def _two_beside(about: About) -> tuple[str, str, str] | None:
     """The names of two shapes that lie clearly beside each other, and the side on which the first one is."""
     shapes = about.scene.shapes
     if len(shapes) < 2:
@@ -263,34 +204,34 @@ def _two_beside(about: _About) -> tuple[str, str, str] | None:
     return one, other, SIDES[offset > 0]
 
 
-def _side(about: _About) -> Question | None:
+def _side(about: About) -> Question | None:
     found = _two_beside(about)
     return found and Question(about.phrase(Kind.SIDE, one=found[0], other=found[1]), found[2], "side")
 
 
-def _is_on_side(about: _About) -> Question | None:
+def _is_on_side(about: About) -> Question | None:
     found = _two_beside(about)
     if found is None:
         return None
     one, other, side = found
     asked = pick(about.rng, SIDES)
     return Question(
-        about.phrase(Kind.IS_ON_SIDE, one=one, other=other, side=asked), _yes_no(asked == side), "is_on_side"
+        about.phrase(Kind.IS_ON_SIDE, one=one, other=other, side=asked), yes_no(asked == side), "is_on_side"
     )
 
 
-def _object_present(about: _About) -> Question | None:
+def _object_present(about: About) -> Question | None:
     text = about.phrase(Kind.OBJECT_PRESENT, object=about.words.everyday_object(about.rng))
     return Question(text, "no", "object_present")
 
 
-def _off_topic(about: _About) -> Question | None:
+def _off_topic(about: About) -> Question | None:
     kind = Kind.OFF_TOPIC if about.chance(0.4) else Kind.OBJECT_ATTRIBUTE
     text = about.phrase(kind, object=about.words.everyday_object(about.rng))
     return Question(text, UNANSWERABLE, "off_topic")
 
 
-def _false_premise(about: _About) -> Question | None:
+def _false_premise(about: About) -> Question | None:
     """Something about a shape, or about a colour, that the scene does not have."""
     scene, rng = about.scene, about.rng
     kinds = [k for k in SHAPES if not scene.count(name=k)]
@@ -308,7 +249,7 @@ def _false_premise(about: _About) -> Question | None:
     return Question(text, UNANSWERABLE, "false_premise") if text else None
 
 
-_TOPICS: dict[str, Callable[[_About], Question | None]] = {
+_TOPICS: dict[str, Callable[[About], Question | None]] = {
     "color": _color,
     "shape": _shape,
     "shape_of_color": _shape_of_color,

@@ -10,25 +10,7 @@ from PIL import Image
 
 from models.shapes.examples import Example, Split
 from models.shapes.questions import Question
-
-# The opening words by which the official annotations sort questions (GT-Vision-Lab/VQA, QuestionTypes). A question
-# belongs to the longest that it begins with.
-QUESTION_TYPES = tuple((Path(__file__).parent / "mscoco_question_types.txt").read_text().splitlines())
-OTHER_TYPE = "none of the above"
-
-
-def question_type(text: str) -> str:
-    """The official question_type: the longest known opening, or "none of the above"."""
-    lowered = text.lower().rstrip("?.") + " "
-    known = [t for t in QUESTION_TYPES if lowered.startswith(t + " ")]
-    return max(known, key=len, default=OTHER_TYPE)
-
-
-def answer_type(answer: str) -> str:
-    """The official answer_type: "yes/no", "number" or "other"."""
-    if answer in ("yes", "no"):
-        return "yes/no"
-    return "number" if answer.isdigit() else "other"
+from service.scoring.question_types import answer_type, question_type
 
 
 def write(folder: Path, split: Split, examples: Iterable[Example]) -> int:
