@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from service.answers.posterior import Posterior, ScoreKind
+from service.answers.posterior import Posterior
 
 LISTED: Final = 10
 """So many of the most probable answers are looked at."""
@@ -30,9 +30,11 @@ class Evidence:
         masses: absolute masses of the most probable members, largest first, at most `LISTED`; "unanswerable" may be
             among them.
         top: mass of the best answerable member; 0 where there is none.
-        second: mass of the next best answerable one; 0 where there is none.
+        second: mass of what comes next: the next best answerable member, or all that is not listed where that is more,
+            since a caller's choices may leave out what the model believes; 0 where there is nothing.
         unanswerable: mass of "unanswerable".
         statistics: of the picture, by name (`service.images.statistics`); empty where it was not looked at.
+        distribution: whether the masses are parts of one whole, as those of a sigmoid head are not.
     """
 
     masses: tuple[float, ...]
@@ -40,11 +42,12 @@ class Evidence:
     second: float
     unanswerable: float
     statistics: Mapping[str, float] = field(default_factory=dict)
+    distribution: bool = True
 
     @property
     def rest(self) -> float:
-        """The mass beside the listed members, 0 where scores are no distribution."""
-        return max(0.0, 1.0 - math.fsum(self.masses))
+        """The mass beside the listed members; 0 where they are no distribution."""
+        return max(0.0, 1.0 - math.fsum(self.masses)) if self.distribution else 0.0
 
     @property
     def entropy(self) -> float:
@@ -87,7 +90,7 @@ def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) ->
     masses = tuple(float(mass) * scale for mass in largest)
     unanswerable = 0.0 if nothing is None else posterior.mass(nothing)
     top, second = _best_two(posterior)
-    return Evidence(masses, top, second, unanswerable, statistics or {})
+    return _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
 
 
 def evidence_of_candidates(
@@ -108,7 +111,20 @@ def evidence_of_candidates(
     answerable = [mass for says_nothing, mass in listed if not says_nothing]
     top, second, *_ = (*answerable, 0.0, 0.0)
     unanswerable = math.fsum(mass for says_nothing, mass in listed if says_nothing)
-    return Evidence(tuple(mass for _, mass in listed), top, second, unanswerable, statistics or {})
+    masses = tuple(mass for _, mass in listed)
+    return _evidence(masses, top, second, unanswerable, statistics, off_set is not None)
+
+
+def _evidence(
+    masses: tuple[float, ...],
+    top: float,
+    second: float,
+    unanswerable: float,
+    statistics: Mapping[str, float] | None,
+    distribution: bool,
+) -> Evidence:
+    found = Evidence(masses, top, second, unanswerable, statistics or {}, distribution)
+    return found if found.rest <= second else replace(found, second=found.rest)
 
 
 def _best_two(posterior: Posterior) -> tuple[float, float]:
@@ -124,8 +140,3 @@ def _best_two(posterior: Posterior) -> tuple[float, float]:
 def _floored_logit(mass: float) -> float:
     mass = min(max(mass, FLOOR), 1.0 - FLOOR)
     return math.log(mass) - math.log1p(-mass)
-
-
-def is_distribution(kind: ScoreKind) -> bool:
-    """Whether scores of this kind are parts of one whole, so that a temperature can be applied to them."""
-    return kind is not ScoreKind.SIGMOID

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from service.answers import (
 )
 from service.errors import DataError, ImageError
 from service.evaluation.layout import PREDICTIONS_FILE, SIGHTED
-from service.evaluation.reporting.predictions import View, read_run
+from service.evaluation.reporting.predictions import read_run
 from service.images import decode_image, picture_statistics
 
 Floats = NDArray[np.float64]
@@ -30,6 +30,7 @@ Flags = NDArray[np.bool_]
 Statistics = Mapping[str, float]
 
 _THREADS: Final = 4
+_COLUMNS: Final = ("question_id", "image", "candidates", "off_set", "answers", "model", "revision")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) 
     used = np.flatnonzero(~view.failed)
     if not len(used):
         raise DataError(place, "no question was answered")
-    rows = [_row(place, view, int(k)) for k in used]
+    columns = {name: view.table[name].to_pylist() for name in _COLUMNS}
+    rows = [_row(place, {name: values[int(k)] for name, values in columns.items()}) for k in used]
     images, numbers = np.unique(np.array([row.image for row in rows]), return_inverse=True)
     statistics = _statistics([Path(image) for image in images], advance)
     return Samples(
@@ -111,8 +113,7 @@ class _Row:
     revision: str
 
 
-def _row(place: Path, view: View, index: int) -> _Row:
-    row = view.row(index)
+def _row(place: Path, row: Mapping[str, Any]) -> _Row:
     listed = [(c["answer"], c["probability"]) for c in row["candidates"] or ()]
     answers = [answer for answer in row["answers"] or () if answer is not None]
     if not listed or not answers:
