@@ -51,16 +51,18 @@ class Domain:
     threshold: float
 
     def score(self, statistics: Mapping[str, float]) -> float:
-        """How unlikely the picture is: its negative log-likelihood, in nats."""
+        """How unlikely the picture is: its negative log-likelihood, in nats; NaN where it is beyond all bounds."""
         x = (np.array([statistics[name] for name in self.statistics]) - self.center) / self.scale
-        distances = np.einsum("kd,kde->ke", x - self.means, self.factors)
-        logs = self.log_weights - 0.5 * (distances**2).sum(axis=1)
-        top = float(logs.max())
-        return -(top + float(np.log(np.exp(logs - top).sum())))
+        with np.errstate(over="ignore", invalid="ignore"):
+            distances = np.einsum("kd,kde->ke", x - self.means, self.factors)
+            logs = self.log_weights - 0.5 * (distances**2).sum(axis=1)
+            top = float(logs.max())
+            return -(top + float(np.log(np.exp(logs - top).sum())))
 
     def outside(self, statistics: Mapping[str, float]) -> bool:
         """Whether the picture is not of the kind that the model knows."""
-        return self.score(statistics) > self.threshold
+        # Also what is so far away that its likelihood is no number any more.
+        return not self.score(statistics) <= self.threshold
 
 
 def read_domain(value: object, at: str) -> Domain:
@@ -88,8 +90,10 @@ def read_domain(value: object, at: str) -> Domain:
         raise CalibrationError(f"{at}.scale must be positive")
     means, factors = _array(body, "means", at, (k, d)), _array(body, "factors", at, (k, d, d))
     diagonals = np.diagonal(factors, axis1=1, axis2=2)
-    if diagonals.min() <= 0:
-        raise CalibrationError(f"{at}.factors must have positive diagonals")
+    if diagonals.min() <= 0 or np.tril(factors, -1).any():
+        raise CalibrationError(f"{at}.factors must be upper triangular, with positive diagonals")
+    if read_number(body.get("pictures"), f"{at}.pictures") < 1:
+        raise CalibrationError(f"{at}.pictures must be 1 at least")
     log_weights = np.log(weights) + np.log(diagonals).sum(axis=1) - 0.5 * d * _LOG_TWO_PI
     threshold = read_number(body.get("threshold"), f"{at}.threshold")
     return Domain(tuple(map(str, names)), center, scale, log_weights, means, factors, threshold)

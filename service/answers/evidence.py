@@ -18,6 +18,9 @@ from service.answers.posterior import Posterior
 LISTED: Final = 10
 """So many of the most probable answers are looked at."""
 
+DIGITS: Final = 6
+"""Masses are looked at with as many decimals as replies tell them."""
+
 FLOOR: Final = 1e-4
 """Features keep masses this far from 0 and 1: what is less likely was not among the listed answers anyway."""
 
@@ -46,15 +49,18 @@ class Evidence:
 
     @property
     def rest(self) -> float:
-        """The mass beside the listed members; 0 where they are no distribution."""
-        return max(0.0, 1.0 - math.fsum(self.masses)) if self.distribution else 0.0
+        """The mass beside the listed members; 0 where they are no distribution, and where it may come of rounding."""
+        rest = 1.0 - math.fsum(self.masses)
+        return rest if self.distribution and rest > _ROUNDED else 0.0
 
     @property
     def entropy(self) -> float:
         """Shannon entropy in nats over the listed members and the rest as one more; 0 for a certain answer."""
-        parts = [p for p in (*self.masses, self.rest) if p > 0]
-        total = math.fsum(parts)
-        return max(0.0, -math.fsum(p / total * math.log(p / total) for p in parts)) if total > 0 else 0.0
+        total = math.fsum((*self.masses, self.rest))
+        if total <= 0:
+            return 0.0
+        shares = (p / total for p in (*self.masses, self.rest))
+        return max(0.0, -math.fsum(share * math.log(share) for share in shares if share > 0))
 
     def at_temperature(self, temperature: float) -> float:
         """The top mass once the logits are divided by a temperature (Guo et al. 2017), the rest taken as one answer."""
@@ -76,6 +82,7 @@ class Evidence:
         return self.entropy if name == "entropy" else self.statistics[name]
 
 
+_ROUNDED: Final = 1e-5  # ten masses, each half a digit off, and some
 _OF_MASSES: Final = {"top_logit": "top", "second_logit": "second", "unanswerable_logit": "unanswerable"}
 FEATURES: Final = (*_OF_MASSES, "entropy")
 """Features of the posterior; statistics of the picture are features, too."""
@@ -87,9 +94,11 @@ def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) ->
     p, nothing = posterior.probabilities, posterior.answer_set.unanswerable
     size = min(LISTED, p.size)
     largest = np.sort(np.partition(p, p.size - size)[p.size - size :])[::-1]
-    masses = tuple(float(mass) * scale for mass in largest)
-    unanswerable = 0.0 if nothing is None else posterior.mass(nothing)
-    top, second = _best_two(posterior)
+    masses = tuple(_told(float(mass) * scale) for mass in largest)
+    unanswerable = 0.0 if nothing is None else _told(posterior.mass(nothing))
+    if unanswerable < masses[-1]:
+        unanswerable = 0.0  # not among those listed
+    top, second = map(_told, _best_two(posterior))
     return _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
 
 
@@ -107,7 +116,7 @@ def evidence_of_candidates(
         statistics: of the picture.
     """
     scale = 1.0 if off_set is None else 1.0 - off_set
-    listed = [(says_nothing, p * scale) for says_nothing, p in candidates[:LISTED]]
+    listed = [(says_nothing, _told(p * scale)) for says_nothing, p in candidates[:LISTED]]
     answerable = [mass for says_nothing, mass in listed if not says_nothing]
     top, second, *_ = (*answerable, 0.0, 0.0)
     unanswerable = math.fsum(mass for says_nothing, mass in listed if says_nothing)
@@ -135,6 +144,10 @@ def _best_two(posterior: Posterior) -> tuple[float, float]:
     others = np.delete(posterior.probabilities, best if nothing is None else [best, nothing])
     scale = 1.0 if posterior.off_set is None else 1.0 - posterior.off_set
     return posterior.mass(best), float(others.max(initial=0.0)) * scale
+
+
+def _told(mass: float) -> float:
+    return round(mass, DIGITS)
 
 
 def _floored_logit(mass: float) -> float:

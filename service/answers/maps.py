@@ -14,6 +14,7 @@ import numpy as np
 from service.answers.evidence import FEATURES, Evidence
 from service.images.statistics import STATISTICS
 
+_LARGEST_WEIGHT: Final = 1e6  # no sum of these overflows
 _LINEAR: Final = ("features", "weights", "bias")
 _KNOWN_FEATURES: Final = (*FEATURES, *STATISTICS)
 
@@ -176,6 +177,8 @@ def read_linear(body: Mapping[str, object], at: str) -> LinearMap:
         if feature not in _KNOWN_FEATURES or feature in features[:i]:
             raise CalibrationError(f"{at}.features[{i}] must be one of {', '.join(_KNOWN_FEATURES)}, each once")
     weights = read_numbers(body.get("weights"), f"{at}.weights")
+    if any(abs(weight) > _LARGEST_WEIGHT for weight in weights):
+        raise CalibrationError(f"{at}.weights must be within {_LARGEST_WEIGHT:g} and its negative")
     if len(weights) != len(features):
         raise CalibrationError(f"{at}.weights has {len(weights)} entries for {len(features)} features")
     return LinearMap(tuple(features), weights, read_number(body.get("bias"), f"{at}.bias"))
@@ -196,9 +199,12 @@ def check_keys(body: Mapping[str, object], known: set[str], at: str) -> None:
 
 def read_number(value: object, at: str) -> float:
     """The value as a finite float, or a CalibrationError that names the key."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CalibrationError(f"{at} must be a finite number")
-    return float(value)
+    try:
+        if not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass  # a whole number beyond all floats
+    raise CalibrationError(f"{at} must be a finite number")
 
 
 def read_numbers(value: object, at: str) -> tuple[float, ...]:

@@ -39,9 +39,11 @@ class Verdict:
         confidence: the calibrated probability that `answer` is right (the expected VQA accuracy); None if not
             calibrated. Given also when abstaining: it is the confidence that was too low.
         calibrated: whether a fitted map made `confidence`, from the quantity it was fitted on.
-        answerable: whether the question can be answered; None where the model has no way to say so.
+        answerable: whether the question can be answered; None where the model has no way to say so, as of a picture
+            outside its domain.
         answerability: the fitted probability that it can; None if not fitted.
-        abstained: whether `max_risk` was given and the answer's risk is above it.
+        abstained: whether the answer is held back: its risk is above the `max_risk` that was given, or the picture is
+            outside the domain.
         candidates: the most probable members, "unanswerable" among them where the model can say it.
         off_set: the mass the model gave to answers outside the set; None where the scores have none.
         raw_answer: the model's own spelling of what was decided on; None where it has none.

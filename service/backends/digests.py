@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from service.backends.manifest import MANIFEST_FILE, ModelManifest, file_digest, read_manifest
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from service.backends.manifest import MANIFEST_FILE, ManifestError, ModelManifest, file_digest, parse_manifest
 from service.files import write_whole
-
-_FILES_TABLE = "[files]"
-_CALIBRATION_TABLE = re.compile(r"\n\[calibration\]\n(?:(?!\[).*\n?)*")
 
 
 def rewrite_digests(folder: Path) -> ModelManifest:
-    """Compute the digests anew and rewrite the table `[files]` at the end of model.toml; all else stays as written.
+    """Compute the digests of the files that serving reads anew, and put them into `[files]`; all else stays as written.
 
     Raises:
-        ManifestError: the folder cannot be used once that is done.
-        FileNotFoundError: a file that the manifest names is not there.
+        ManifestError: the manifest cannot be used, or a file that it names is not there.
         DataError: the manifest cannot be written.
     """
-    text = (folder / MANIFEST_FILE).read_text("utf-8")
-    return _rewritten(folder, text)
+    document = _read(folder)
+    return _write(folder, document, {})
 
 
 def with_calibration(manifest: ModelManifest, name: str, data: bytes) -> ModelManifest:
@@ -33,23 +31,39 @@ def with_calibration(manifest: ModelManifest, name: str, data: bytes) -> ModelMa
     folder rather than use a file that the manifest does not vouch for.
 
     Raises:
+        ManifestError: another file of the folder is not what the manifest says; nothing is written.
         DataError: a file cannot be written.
     """
-    folder = manifest.folder
-    text = (folder / MANIFEST_FILE).read_text("utf-8")
-    kept, _, _ = text.partition(f"\n{_FILES_TABLE}")
-    kept = _CALIBRATION_TABLE.sub("\n", kept + "\n").rstrip()
-    write_whole(folder / name, data)
-    return _rewritten(folder, f'{kept}\n\n[calibration]\nfile = "{name}"\n')
+    old = manifest.calibration.file if manifest.calibration else None
+    if faults := [fault for fault in manifest.faults() if old is None or not fault.startswith(f"{old}:")]:
+        raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
+    document = _read(manifest.folder)
+    document["calibration"] = {"file": name}
+    return _write(manifest.folder, document, {name: data})
 
 
-def _rewritten(folder: Path, text: str) -> ModelManifest:
-    kept = text.partition(f"\n{_FILES_TABLE}")[0].rstrip()
-    digests = [f'"{name}" = "{file_digest(folder / name)}"' for name in _served_files(tomllib.loads(kept))]
-    write_whole(folder / MANIFEST_FILE, ("\n".join([kept, "", _FILES_TABLE, *digests]) + "\n").encode())
-    return read_manifest(folder)
+def _read(folder: Path) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse((folder / MANIFEST_FILE).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, TOMLKitError) as error:
+        raise ManifestError(f"{folder / MANIFEST_FILE}: {error}") from error
 
 
-def _served_files(manifest: dict[str, Any]) -> list[str]:
-    """Names of the files that serving reads: every table's `file`."""
-    return sorted({table["file"] for table in manifest.values() if isinstance(table, dict) and "file" in table})
+def _write(folder: Path, document: tomlkit.TOMLDocument, new: Mapping[str, bytes]) -> ModelManifest:
+    """Write new files and then the manifest, once it is known that it can be used."""
+    names = sorted({table["file"] for table in document.values() if isinstance(table, Mapping) and "file" in table})
+    files = tomlkit.table()
+    for name in names:
+        try:
+            digest = hashlib.sha256(new[name]).hexdigest() if name in new else file_digest(folder / name)
+        except OSError as error:
+            raise ManifestError(f"{folder}: {name}: {error.strerror}") from error
+        files.add(name, digest)
+    document.pop("files", None)
+    document["files"] = files
+    text = tomlkit.dumps(document)
+    manifest = parse_manifest(folder, text.encode())
+    for name, data in new.items():
+        write_whole(folder / name, data)
+    write_whole(folder / MANIFEST_FILE, text.encode())
+    return manifest

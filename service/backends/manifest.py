@@ -140,8 +140,20 @@ def read_manifest(folder: Path) -> ModelManifest:
     """
     try:
         raw = (folder / MANIFEST_FILE).read_bytes()
+    except OSError as error:
+        raise ManifestError(f"{folder / MANIFEST_FILE}: {error}") from error
+    return parse_manifest(folder, raw)
+
+
+def parse_manifest(folder: Path, raw: bytes) -> ModelManifest:
+    """The manifest of `folder`, from the bytes of its file.
+
+    Raises:
+        ManifestError: it is no TOML, or names something that is not allowed.
+    """
+    try:
         data = tomllib.loads(raw.decode("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ManifestError(f"{folder / MANIFEST_FILE}: {error}") from error
     try:
         return ModelManifest(**{**data, "folder": folder, "revision": hashlib.sha256(raw).hexdigest()[:16]})

@@ -55,7 +55,7 @@ def _print(report: Mapping[str, Any]) -> None:
     for column in ("Brier score", *kinds, "chosen"):
         table.add_column(column, justify="left" if column in ("Brier score", "chosen") else "right", no_wrap=True)
     for what, scores in report["cross_validated_brier"].items():
-        cells = [f"{scores[kind]:.5f}" if kind in scores else "" for kind in kinds]
+        cells = ["" if scores.get(kind) is None else f"{scores[kind]:.5f}" for kind in kinds]
         table.add_row(what, *cells, report["chosen"][what])
     Console(width=10_000).print(table)
     domain = report["domain"]

@@ -9,6 +9,7 @@ import sys
 import click
 
 import service
+from service.answers import CalibrationError
 from service.backends import ManifestError
 from service.cli.ask import ask
 from service.cli.calibrate import calibrate_command
@@ -60,7 +61,7 @@ def run() -> None:
     except VQAError as error:
         place = f" ({error.field})" if error.field else ""
         _fail(f"{error.code.value}{place}: {error.detail}")
-    except (DataError, MissingExtraError, SettingsError, ManifestError) as error:
+    except (CalibrationError, DataError, MissingExtraError, SettingsError, ManifestError) as error:
         _fail(str(error))
     except BrokenPipeError:
         # Whoever read our output has enough; nothing more can be written, not even at exit.

@@ -6,8 +6,20 @@ import math
 
 import pytest
 
-from service.answers import Calibration, CalibrationError, ScoreKind
+from service.answers import Calibration, CalibrationError, Evidence, ScoreKind
+from service.images import STATISTICS
 
+DOMAIN = {
+    "kind": "gaussian_mixture",
+    "pictures": 100,
+    "statistics": ["brightness"],
+    "center": [0.5],
+    "scale": [0.1],
+    "weights": [1.0],
+    "means": [[0.0]],
+    "factors": [[[1.0]]],
+    "threshold": 5.0,
+}
 FITTED = {
     "version": 1,
     "fitted_on": "text",
@@ -30,23 +42,66 @@ FITTED = {
 }
 
 
+def seen(top, unanswerable=0.0, **statistics):
+    """Evidence of an answer with this mass."""
+    masses = tuple(sorted((top, unanswerable), reverse=True))
+    return Evidence(masses, top, 0.0, unanswerable, statistics)
+
+
 def test_maps_by_type():
     calibration = Calibration.load(FITTED)
     assert calibration.confidence is not None
-    assert calibration.confidence(0.5, "other") == pytest.approx(0.5)
-    assert calibration.confidence(1.0, "number") == pytest.approx(0.8)
-    assert calibration.confidence(0.3, "yes/no") == pytest.approx(0.3)
+    assert calibration.confidence(seen(0.5), "other") == pytest.approx(0.5)
+    assert calibration.confidence(seen(1.0), "number") == pytest.approx(0.8)
+    assert calibration.confidence(seen(0.3), "yes/no") == pytest.approx(0.3)
 
 
 def test_answerability_by_the_product_of_odds():
     fitted = Calibration.load(FITTED).answerability
     assert fitted is not None
     odds = (0.2 / 0.8) ** -2.0 * (0.6 / 0.4) ** 0.5 * math.exp(0.25)
-    assert fitted(0.2, 0.6) == pytest.approx(odds / (1 + odds), abs=1e-12)
+    assert fitted(seen(0.6, 0.2)) == pytest.approx(odds / (1 + odds), abs=1e-12)
     one = copy.deepcopy(FITTED)
     one["answerability"] |= {"features": ["top_logit"], "weights": [1.0], "bias": 0}
-    assert Calibration.load(one).answerability(0.99, 0.6) == pytest.approx(0.6)
-    assert Calibration.load(one).answerability(0.0, 0.0) == pytest.approx(1e-6, rel=1e-6)
+    assert Calibration.load(one).answerability(seen(0.6, 0.39)) == pytest.approx(0.6)
+    # a mass below 1e-4 (the least probable of ten listed answers may have been cut off there) counts as 1e-4
+    assert Calibration.load(one).answerability(seen(0.0)) == pytest.approx(1e-4, rel=1e-6)
+
+
+def test_answerability_by_the_picture():
+    body = copy.deepcopy(FITTED)
+    body["answerability"] |= {"features": ["sharpness", "top_logit"], "weights": [2.0, 1.0], "bias": -3.0}
+    fitted = Calibration.load(body).answerability
+    odds = math.exp(2.0 * 1.25 - 3.0) * 0.6 / 0.4
+    assert fitted(seen(0.6, sharpness=1.25)) == pytest.approx(odds / (1 + odds), abs=1e-12)
+    with pytest.raises(KeyError, match="sharpness"):
+        fitted(seen(0.6))
+
+
+def test_whether_it_reads_pictures():
+    assert not Calibration.load(FITTED).reads_pictures
+    assert Calibration.load(FITTED | {"domain": DOMAIN}).reads_pictures
+    for name in STATISTICS:
+        body = copy.deepcopy(FITTED)
+        body["answerability"]["features"][1] = name
+        assert Calibration.load(body).reads_pictures
+        body = copy.deepcopy(FITTED)
+        body["confidence"]["maps"]["number"] = {"kind": "linear", "features": [name], "weights": [1], "bias": 0}
+        assert Calibration.load(body).reads_pictures
+    body["confidence"]["maps"]["number"] = {"kind": "linear", "features": ["entropy"], "weights": [1], "bias": 0}
+    assert not Calibration.load(body).reads_pictures
+    bare = {key: FITTED[key] for key in ("version", "fitted_on", "questions", "target")}
+    assert not Calibration.load(bare).reads_pictures
+
+
+def test_the_domain_is_part_of_it():
+    calibration = Calibration.load(FITTED | {"domain": DOMAIN})
+    assert calibration.domain.outside({"brightness": 0.9})  # four standard deviations away
+    assert not calibration.domain.outside({"brightness": 0.6})
+    assert calibration.id != Calibration.load(FITTED).id
+    assert Calibration.load(FITTED).domain is None
+    with pytest.raises(CalibrationError, match=r"domain\.scale"):
+        Calibration.load(FITTED | {"domain": DOMAIN | {"scale": [0]}})
 
 
 def test_either_part_may_be_absent():
@@ -54,6 +109,7 @@ def test_either_part_may_be_absent():
     calibration = Calibration.load({**bare, "notes": {"made": "by hand"}})
     assert calibration.confidence is None
     assert calibration.answerability is None
+    assert calibration.domain is None
     assert (calibration.fitted_on, calibration.questions, calibration.target) == (
         "text", 4000, "vqa_accuracy(always)",
     )  # fmt: skip
@@ -120,6 +176,10 @@ def changed(path, value):
         ("answerability.bias", None, "answerability.bias"),
         ("answerability.threshold", 1.5, "answerability.threshold"),
         ("answerability.extra", 1, "answerability.extra"),
+        ("answerability.features", ["top_logit", "brightness", "contrast"], "answerability.weights"),
+        ("domain", [], "domain must be an object"),
+        ("domain", {"kind": "gaussian"}, "domain.kind"),
+        ("domain", {"kind": "gaussian_mixture", "area": 1}, "domain.area"),
     ],
 )
 def test_a_calibration_that_cannot_be_used_names_the_key(path, value, names):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.backends import ManifestError, list_models, load_manifest
+from service.backends.digests import rewrite_digests, with_calibration
 
 GOOD = """
 [model]
@@ -100,3 +101,54 @@ def test_listing_leaves_out_what_is_no_model(tmp_path: Path) -> None:
     assert [manifest.model.name for manifest in list_models(tmp_path)] == ["tiny"]
     with pytest.raises(ManifestError, match="does not exist"):
         list_models(tmp_path / "nowhere")
+
+
+def whole(models: Path) -> Path:
+    """A folder with every file that its manifest names; its digests are right."""
+    folder = model(models) / "tiny"
+    for name in ("model.onnx", "preprocessor_config.json", "tokenizer.json", "labels.json"):
+        (folder / name).write_text("{}")
+    rewrite_digests(folder)
+    return folder
+
+
+def test_rewriting_digests_keeps_all_else_wherever_it_stands(tmp_path: Path) -> None:
+    """Also tables behind `[files]`, comments, and tables written in one line."""
+    folder = whole(tmp_path)
+    path = folder / "model.toml"
+    before, _, rest = path.read_text().partition("[scores]")
+    scores, _, digests = rest.partition("[files]")
+    path.write_text(f"{before}[files]{digests}\n[scores] # behind{scores}")
+    (folder / "labels.json").write_text('["yes"]')
+    assert [fault.split(":")[0] for fault in load_manifest(tmp_path, "tiny").faults()] == ["labels.json"]
+    manifest = rewrite_digests(folder)
+    assert manifest == load_manifest(tmp_path, "tiny")
+    assert manifest.faults() == []
+    assert manifest.scores.kind == "sigmoid"
+    assert "# behind" in path.read_text()
+
+
+@pytest.mark.parametrize("old", ["", '\n[calibration] # the old one\nfile = "old.json"\n', "inline"])
+def test_a_calibration_takes_the_place_of_another(tmp_path: Path, old: str) -> None:
+    folder = whole(tmp_path)
+    path = folder / "model.toml"
+    (folder / "old.json").write_text("{}")
+    text = path.read_text()
+    path.write_text('calibration = {file = "old.json"}\n' + text if old == "inline" else text + old)
+    assert rewrite_digests(folder).faults() == []
+    manifest = with_calibration(load_manifest(tmp_path, "tiny"), "calibration.json", b"{}\n")
+    assert manifest.calibration is not None
+    assert manifest.calibration.file == "calibration.json"
+    assert manifest.faults() == []
+    assert "old.json" not in manifest.files
+
+
+def test_a_damaged_folder_gets_no_calibration(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    manifest = load_manifest(tmp_path, "tiny")
+    before = (folder / "model.toml").read_bytes()
+    (folder / "labels.json").write_text("[]")
+    with pytest.raises(ManifestError, match=r"labels\.json"):
+        with_calibration(manifest, "calibration.json", b"{}")
+    assert (folder / "model.toml").read_bytes() == before
+    assert not (folder / "calibration.json").exists()

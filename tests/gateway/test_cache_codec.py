@@ -14,6 +14,7 @@ from service.answers import AnswerSet, Posterior, Vocabulary
 from service.backends import Notice, load_manifest, read_labels
 from service.gateway.cache import Cached
 from service.gateway.cache_codec import VERSION, decode, encode
+from service.images import STATISTICS
 from service.settings import load_settings
 
 LABELS = ["yes", "no", "two", "2", "red", "unknown", "can't tell", "blue", "Red.", "", "the", "\ud800"]
@@ -23,6 +24,9 @@ CHOICES = st.lists(
 )
 NOTICES = st.lists(st.builds(Notice, st.text(max_size=9), st.text(max_size=40)), max_size=3).map(tuple)
 SIZES = st.integers(1, 2**40)
+LOOKED_AT = st.none() | st.lists(
+    st.floats(allow_nan=False, allow_infinity=False), min_size=len(STATISTICS), max_size=len(STATISTICS)
+).map(lambda values: dict(zip(STATISTICS, values, strict=True)))
 
 
 def cached(posterior: Posterior, warnings: tuple[Notice, ...] = (), withheld: bool = False) -> Cached:
@@ -43,16 +47,26 @@ def assert_same(got: Cached, given: Cached) -> None:
         given.width,
         given.height,
     )
+    assert got.statistics == given.statistics
     assert not a.probabilities.flags.writeable
     assert a.probabilities.base is None, "a view would keep all the bytes alive"
 
 
-@given(SCORES, CHOICES | st.none(), st.sampled_from(["softmax", "sigmoid"]), NOTICES, st.booleans(), SIZES, SIZES)
-def test_classifier_round_trip(scores, choices, kind, notices, withheld, width, height) -> None:
+@given(
+    SCORES,
+    CHOICES | st.none(),
+    st.sampled_from(["softmax", "sigmoid"]),
+    NOTICES,
+    st.booleans(),
+    SIZES,
+    SIZES,
+    LOOKED_AT,
+)
+def test_classifier_round_trip(scores, choices, kind, notices, withheld, width, height, looked_at) -> None:
     vocabulary = Vocabulary(LABELS)
     answer_set = vocabulary.default_set if choices is None else AnswerSet.from_choices(choices)
     posterior = Posterior.from_logits(scores, vocabulary.project(answer_set), answer_set, kind)
-    given_ = Cached(posterior, notices, withheld, width, height)
+    given_ = Cached(posterior, notices, withheld, width, height, looked_at)
     assert_same(decode(encode(given_), answer_set), given_)
 
 
@@ -151,6 +165,22 @@ def test_the_header_helper_changes_nothing_by_itself() -> None:
     assert decode(with_header(), SET).posterior.raw_answer(2) == "Two"
 
 
+def test_statistics_come_back_by_name() -> None:
+    got = decode(with_header(statistics=[0.5, 1.5, -2.0, 0.0, 1e-300, 1e300, -0.0, 3.25]), SET)
+    assert list(got.statistics) == list(STATISTICS)
+    assert got.statistics["contrast"] == 1.5
+    assert got.statistics["coarse_gradient"] == 3.25
+    assert decode(DATA, SET).statistics is None
+    assert got.nbytes > decode(DATA, SET).nbytes
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_statistics_that_are_no_numbers_are_not_encoded(value: float) -> None:
+    looked_at = dict.fromkeys(STATISTICS, 0.5) | {"sharpness": value}
+    with pytest.raises(ValueError, match="JSON"):
+        encode(Cached(decode(DATA, SET).posterior, (), False, 64, 48, looked_at))
+
+
 @pytest.mark.parametrize("cut", range(0, len(DATA), 7))
 def test_cut_short_is_refused(cut: int) -> None:
     with pytest.raises(ValueError, match="no cached reply"):
@@ -205,6 +235,19 @@ def test_another_answer_set_is_refused(answer_set: AnswerSet) -> None:
         with_header(size=[1, 2, 3]),
         with_header(size=[0, 1]),
         with_header(size=["1", 1]),
+        with_header(statistics=...),
+        with_header(statistics=[]),
+        with_header(statistics=[0.5] * 7),
+        with_header(statistics=[0.5] * 9),
+        with_header(statistics=[0.5] * 7 + [float("nan")]),
+        with_header(statistics=[0.5] * 7 + [float("inf")]),
+        with_header(statistics=[0.5] * 7 + [1]),
+        with_header(statistics=[0.5] * 7 + ["0.5"]),
+        with_header(statistics=[0.5] * 7 + [None]),
+        with_header(statistics=[0.5] * 7 + [[0.5]]),
+        with_header(statistics=dict.fromkeys(STATISTICS, 0.5)),
+        with_header(statistics="12345678"),
+        with_header(statistics=False),
     ],
 )
 def test_what_is_no_such_reply_is_refused_without_quoting_it(data: bytes) -> None:

@@ -23,6 +23,8 @@ INSIDE: Final = 0.995
 
 _FOLDS: Final = 5
 _DIGITS: Final = 6
+# Statistics that deviate less than this are the same.
+_ALIKE: Final = 1e-9
 # Keeps a component from shrinking onto a few pictures that are alike; of standardised statistics.
 _SMALLEST_VARIANCE: Final = 1e-2
 
@@ -82,7 +84,7 @@ def _mixture(rows: Sequence[Mapping[str, float]], components: int) -> dict[str, 
         from sklearn.mixture import GaussianMixture
     values = np.array([[row[name] for name in STATISTICS] for row in rows])
     center, scale = values.mean(axis=0), values.std(axis=0)
-    scale[scale == 0] = 1.0
+    scale[scale < _ALIKE] = 1.0
     fitted = GaussianMixture(components, reg_covar=_SMALLEST_VARIANCE, random_state=0, max_iter=300, n_init=2)
     fitted.fit((values - center) / scale)
     parts = {
@@ -96,5 +98,10 @@ def _mixture(rows: Sequence[Mapping[str, float]], components: int) -> dict[str, 
         "kind": "gaussian_mixture",
         "pictures": len(rows),
         "statistics": list(STATISTICS),
-        **{name: np.round(part, _DIGITS).tolist() for name, part in parts.items()},
+        **{name: _told(part.tolist()) for name, part in parts.items()},
     }
+
+
+def _told(value: Any) -> Any:
+    """Numbers in nested lists with as many significant digits as are told: none becomes 0 that is not."""
+    return [_told(each) for each in value] if isinstance(value, list) else float(f"{value:.{_DIGITS}g}")

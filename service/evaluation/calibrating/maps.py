@@ -87,7 +87,8 @@ def fit_identity(_judged: Judged) -> Map:
 
 def fit_temperature(judged: Judged) -> Map:
     """The temperature (Guo et al. 2017) of least squared error, between 1/8 and 8: a grid, refined twice."""
-    low, high = np.log(1 / 8), np.log(8)
+    lowest, highest = np.log(1 / 8), np.log(8)
+    low, high = lowest, highest
     best = 0.0
     masses, top = judged.masses, judged.top
     for _ in range(3):
@@ -95,7 +96,7 @@ def fit_temperature(judged: Judged) -> Map:
         errors = [brier(at_temperature(masses, top, float(np.exp(g))), judged.target) for g in grid]
         best = float(grid[int(np.argmin(errors))])
         step = grid[1] - grid[0]
-        low, high = best - step, best + step
+        low, high = max(lowest, best - step), min(highest, best + step)
     return {"kind": "temperature", "t": float(np.exp(best))}
 
 
@@ -191,22 +192,27 @@ def fit_soft_logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
     return raw, float(fitted.intercept_[0] - (raw * center).sum())
 
 
-def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dict[str, float]]:
+def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dict[str, float | None]]:
     """The kind of map with the lowest cross-validated Brier score, fitted on everything; and all scores.
+
+    Where all questions are of one group nothing can be compared: the simplest is taken, and there are no scores.
 
     Args:
         judged: the questions.
         fitters: by name, the simplest first: of equal ones the first is taken.
     """
     folds = list(judged.folds())
+    if not folds:
+        simplest = next(iter(fitters))
+        return simplest, fitters[simplest](judged), dict.fromkeys(fitters)
     scores: dict[str, float] = {}
     for name, fit in fitters.items():
         errors = [
             (_applied(fit(judged.part(train)), judged.part(test)) - judged.target[test]) ** 2 for train, test in folds
         ]
-        scores[name] = float(np.concatenate(errors).mean()) if errors else float("nan")
-    best = min(scores, key=lambda name: scores[name]) if folds else next(iter(fitters))
-    return best, fitters[best](judged), scores
+        scores[name] = float(np.concatenate(errors).mean())
+    best = min(scores, key=lambda name: scores[name])
+    return best, fitters[best](judged), dict(scores)
 
 
 def brier(p: Floats, target: Floats) -> float:
