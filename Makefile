@@ -155,7 +155,8 @@ endif
 FROM ?= models/vilt-shapes
 OWN = build/$(NAME)
 fine-tune: install install-export
-	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
+	@case "$(NAME)" in ""|vilt-shapes|*[!A-Za-z0-9._-]*) \
+	  echo "make fine-tune DATA=questions.csv NAME=name (letters, digits, dots and dashes; not vilt-shapes)" >&2; exit 1;; esac
 	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
 	rm -rf $(OWN)/run
 	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint $(FROM) \

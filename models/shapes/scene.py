@@ -42,7 +42,7 @@ _ORIENTATIONS: tuple[Orientation, ...] = get_args(Orientation)
 MIN_CONTRAST = 90.0**2
 # No colour is moved further than this per channel; the nearest two (red and brown) are 108 apart.
 COLOR_JITTER = 12
-# Share of scenes of several shapes in which one may lie on another, and how much of a shape's box may be hidden.
+# Share of scenes of several shapes in which one may lie on another, and how much of a box another may hide.
 OVERLAPPING_SHARE = 0.3
 MOST_HIDDEN = 0.3
 

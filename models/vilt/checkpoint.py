@@ -90,7 +90,7 @@ def _beside(folder: Path, name: str) -> Path:
 
 def relabelled(model: ViltForQuestionAnswering, labels: Sequence[str]) -> ViltForQuestionAnswering:
     """The model with another list of labels; the same instance."""
-    known = {match_key(label): k for k, label in model.config.id2label.items()}
+    known = {match_key(label): k for k, label in sorted(model.config.id2label.items(), reverse=True)}
     old: torch.nn.Linear = model.classifier[-1]
     new = torch.nn.Linear(old.in_features, len(labels))
     with torch.no_grad():

@@ -92,11 +92,13 @@ def area_under_risk_coverage(score: np.ndarray, accuracy: np.ndarray) -> float:
     return float(risk_coverage_curve(score, means[which])[1].mean())
 
 
-def answerability(view: View) -> dict[str, Any]:
-    """How well the questions that people could answer are told from those that they could not."""
+def answerability(view: View) -> dict[str, Any] | None:
+    """How well the questions that people could answer are told from those that they could not; None without both."""
     known = view.known("answerability")
     truth = np.array([2 * sum(map(is_unanswerable, said)) < len(said) for said in view.answers])
     score, can = view.numbers("answerability")[known], truth[known]
+    if can.all() or not can.any():
+        return None
     refused = view.unanswerable
     return {
         "questions": int(known.sum()),
@@ -156,8 +158,8 @@ def _percent(shares: Sequence[float] | np.ndarray) -> float:
     return round(100 * float(np.mean(shares)), 2)
 
 
-def report(runs: dict[str, Run | None], folder: Path) -> dict[str, Any]:
-    """The content of evaluation.json."""
+def report(runs: dict[str, Run | None], folder: Path, int8_folder: Path | None = None) -> dict[str, Any]:
+    """The content of evaluation.json; the int8 copy is in it where both of its runs and its folder are given."""
     found: dict[str, Any] = {}
     parity = folder / "parity.json"
     if parity.is_file():
@@ -176,10 +178,14 @@ def report(runs: dict[str, Run | None], folder: Path) -> dict[str, Any]:
         }
     if (run := runs.get("real")) is not None:
         found["photographs"] = outside(run.views["sighted"])
-    if (run := runs.get("int8")) is not None:
-        found["int8"] = {"official": official(run)}
-    if (run := runs.get("int8-easy")) is not None:
-        found.setdefault("int8", {})["easy_vqa_test"] = exact(run.views["sighted"])
+    drawn, easy = runs.get("int8"), runs.get("int8-easy")
+    if drawn is not None and easy is not None and int8_folder is not None:
+        both = {"fp32": folder, "int8": int8_folder}
+        found["int8"] = {
+            "official": official(drawn),
+            "easy_vqa_test": exact(easy.views["sighted"]),
+            "bytes": {name: (path / "model.onnx").stat().st_size for name, path in both.items()},
+        }
     return found
 
 
@@ -200,13 +206,7 @@ def main() -> None:
     given = vars(parser.parse_args())
     folder: Path = given["folder"]
     runs = {name: read_run(path) if (path := given[name.replace("-", "_")]) else None for name in names}
-    document = report(runs, folder)
-    if given["int8_model"]:
-        sizes = {
-            name: (path / "model.onnx").stat().st_size
-            for name, path in (("fp32", folder), ("int8", given["int8_model"]))
-        }
-        document.setdefault("int8", {})["bytes"] = sizes
+    document = report(runs, folder, given["int8_model"])
     if given["calibration"]:
         document["calibration"] = json.loads(given["calibration"].read_text())
     (folder / "evaluation.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")

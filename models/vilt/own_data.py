@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -32,6 +35,8 @@ SHARES: Mapping[str, float] = {"train": 0.7, "calibration": 0.15, "test": 0.15}
 RUINED: Mapping[str, Group] = {"calibration": Group.CALIBRATION, "test": Group.TEST}
 RUINED_SHARE = 0.2
 MIN_PICTURES = 20
+# Shorter edge of a ruined picture, in pixels.
+SMALLEST, LARGEST = 64, 512
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,14 @@ def read_csv(path: Path) -> list[Asked]:
     Raises:
         DataError: a column or a value is missing, or a picture is not there; the message says in which line.
     """
-    reader = csv.reader(read_text(path).splitlines())
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    try:
+        return _questions(path, reader)
+    except csv.Error as error:
+        raise DataError(path, f"not CSV: {error}; is a quote left open?", f"line {reader.line_num}") from error
+
+
+def _questions(path: Path, reader: Any) -> list[Asked]:
     header = [name.strip().lower() for name in next(reader, [])]
     if missing := [name for name in COLUMNS if name not in header]:
         raise DataError(
@@ -72,13 +84,20 @@ def read_csv(path: Path) -> list[Asked]:
         for name, value in (("picture", picture), ("question", question), ("answer", answers)):
             if not value:
                 raise DataError(path, "it is empty", f"{place}, {name}")
-        image = (path.parent / picture).resolve()
-        if not image.is_file():
+        image = Path(os.path.normpath(path.parent.absolute() / picture))
+        if not _is_file(image):
             raise DataError(path, f"there is no such file: {image}", f"{place}, picture")
         found.setdefault((image, question), []).extend(answers)
     if len({image for image, _ in found}) < MIN_PICTURES:
         raise DataError(path, f"it names fewer than {MIN_PICTURES} pictures; that is too few to train and test on")
     return [Asked(image, question, tuple(answers)) for (image, question), answers in found.items()]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False  # a name that no file can have
 
 
 def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
@@ -94,24 +113,35 @@ def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
 
 
 def ruined(asked: Sequence[Asked], group: Group, folder: Path, seed: int) -> Iterator[Asked]:
-    """A share of the pictures again, ruined, with their first question; written into a folder.
+    """A share of the pictures again, ruined, with all their questions; written into a folder.
 
     Raises:
         DataError: a picture cannot be read.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    first = {each.picture: each for each in reversed(asked)}
+    pictures = list(dict.fromkeys(each.picture for each in asked))
     rng = np.random.default_rng([seed, list(Group).index(group)])
-    chosen = rng.permutation(len(first))[: max(1, round(RUINED_SHARE * len(first)))]
+    chosen = rng.permutation(len(pictures))[: max(1, round(RUINED_SHARE * len(pictures)))]
     for number, k in enumerate(sorted(int(k) for k in chosen)):
-        each = list(first.values())[k]
-        try:
-            pixels = decode_image(each.picture.read_bytes()).pixels
-        except ImageError as error:
-            raise DataError(each.picture, error.detail) from error
-        path = folder / f"{number:05d}.png"
-        Image.fromarray(degrade(pixels, rng, group)[0]).save(path)
-        yield Asked(path.resolve(), each.question, (UNANSWERABLE,) * max(1, len(each.answers)))
+        path = folder.absolute() / f"{number:05d}.png"
+        Image.fromarray(degrade(_pixels(pictures[k]), rng, group)[0]).save(path)
+        for each in asked:
+            if each.picture == pictures[k]:
+                yield Asked(path, each.question, (UNANSWERABLE,) * len(each.answers))
+
+
+def _pixels(picture: Path) -> np.ndarray:
+    """A picture of middling size, since damage is a matter of the whole picture: the shorter edge 64 to 512 pixels."""
+    try:
+        upright = decode_image(picture.read_bytes()).picture
+    except OSError as error:
+        raise DataError(picture, f"it cannot be read: {error.strerror}") from error
+    except ImageError as error:
+        raise DataError(picture, error.detail) from error
+    shorter = min(upright.size)
+    scale = min(max(shorter, SMALLEST), LARGEST) / shorter
+    size = round(upright.width * scale), round(upright.height * scale)
+    return np.asarray(upright if scale == 1 else upright.resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0))
 
 
 def write(path: Path, folder: Path, seed: int = 0) -> dict[str, int]:
@@ -121,7 +151,10 @@ def write(path: Path, folder: Path, seed: int = 0) -> dict[str, int]:
         DataError: as `read_csv`, or a file cannot be written.
     """
     parts = split(read_csv(path), seed)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(folder, f"the folder cannot be made: {error.strerror}") from error
     for name, group in RUINED.items():
         parts[name] += ruined(parts[name], group, folder / f"ruined-{name}", seed)
     for name, asked in parts.items():

@@ -71,7 +71,8 @@ def assemble(run: Path, folder: Path, text: str) -> dict:
         shutil.copyfile(run / "checkpoint" / name, checkpoint / name)
     for name in (TOKENIZER, PROCESSOR):
         shutil.copyfile(run / "checkpoint" / name, folder / name)
-    shutil.copyfile(run / "curve.csv", folder / "curve.csv")
+    if (run / "curve.csv").is_file():  # not where it was stopped before its first evaluation
+        shutil.copyfile(run / "curve.csv", folder / "curve.csv")
     model = load_model(checkpoint)
     labels = [model.config.id2label[k] for k in range(model.config.num_labels)]
     (folder / "labels.json").write_text(json.dumps(labels, indent=1, ensure_ascii=False) + "\n")

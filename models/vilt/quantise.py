@@ -18,6 +18,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from service.backends.digests import rewrite_digests
 
 OPERATORS = ["MatMul", "Gemm", "Gather"]
+OF_THE_ORIGINAL = ("checkpoint", "examples", "parity.json", "evaluation.json", "curve.csv", "MODEL_CARD.md")
 
 
 def quantise(source: Path, target: Path) -> None:
@@ -41,7 +42,7 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.out.parent, prefix=".new-") as scratch:
         made = Path(scratch) / "model"
-        shutil.copytree(given.folder, made, ignore=shutil.ignore_patterns("checkpoint", "examples"))
+        shutil.copytree(given.folder, made, ignore=shutil.ignore_patterns(*OF_THE_ORIGINAL))
         quantise(given.folder / "model.onnx", made / "model.onnx")
         text = (made / "model.toml").read_text("utf-8")
         old, new = (f'name = "{path.resolve().name}"' for path in (given.folder, given.out))

@@ -16,7 +16,9 @@ from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
 from models.vilt.sources import FileSource, ShapesSource, Source
 from service.answers import match_key
+from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
+from service.evaluation.running.asker import RunError
 from service.evaluation.running.datasets import check_pictures, load
 from service.evaluation.running.formats.base import Sources
 
@@ -76,10 +78,14 @@ def data_task(
         seed: chooses what is held out.
 
     Raises:
-        DataError, NoFileError, RunError: as `service.evaluation.running.datasets.load` and `check_pictures`.
+        DataError, NoFileError: as `service.evaluation.running.datasets.load`; or pictures are missing.
+        FileNotFoundError: there is no checkpoint in the folder.
     """
     data = load(dataset, sources)
-    check_pictures(data)
+    try:
+        check_pictures(data)
+    except RunError as error:
+        raise DataError(sources.annotations or "the data set", str(error).split(". See")[0]) from error
     train, kept = split_by_picture(data.examples, held_out, seed)
     labels = common_answers(train, most_labels)
     checkpoint = Checkpoint.find(start or SMALL)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -34,8 +35,9 @@ from models.vilt.sources import Source
 from models.vilt.targets import ScoreKind, Targets
 from models.vilt.tasks import Task, data_task, shapes_task
 from service.answers import vqa_accuracy
+from service.errors import DataError
 from service.evaluation.running.datasets import FORMATS
-from service.evaluation.running.formats.base import Sources
+from service.evaluation.running.formats.base import NoFileError, Sources
 
 
 @dataclass(frozen=True)
@@ -233,13 +235,21 @@ def arguments() -> argparse.Namespace:
         "--smoke", action="store_true", help="a miniature of the embedded model's run that learns nothing"
     )
     found = parser.parse_args()
+    if not 0 <= found.held_out < 1:
+        parser.error("--held-out is a share from 0 to below 1")
     if found.dataset is None and (found.annotations or found.questions or found.checkpoint):
         parser.error("--annotations, --questions and --checkpoint need --dataset")
     return found
 
 
 def main() -> None:
-    given = arguments()
+    try:
+        _run(arguments())
+    except (DataError, NoFileError, FileNotFoundError, FileExistsError, ValueError) as error:
+        sys.exit(str(error))
+
+
+def _run(given: argparse.Namespace) -> None:
     torch.set_num_threads(given.threads)
     if given.dataset is None:
         task = shapes_task(given.seed, smoke=given.smoke)
