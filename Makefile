@@ -1,7 +1,9 @@
 # make serve     sets everything up and serves the embedded model (the main job)
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
-# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt, clean.
+# make fine-tune a model of your own from a CSV file
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt,
+# vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,6 +15,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= vilt-shapes
 
+.PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune
 .PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
@@ -86,10 +89,11 @@ fuzz: install-dev
 # A model on the official easy-VQA test split, sighted and blind, as one table and a page; REAL=FILE adds real photographs:
 # JSON Lines with a picture, a question and the answers of people. EVAL_FLAGS='--only kind=vqa_v2_human' picks among them.
 RUNS := build/runs
+EASY_TEST = "$$($(VENV)/bin/python -c 'from models.vilt.easyvqa import data_folder; print(data_folder())')/test/questions.json"
 BLIND := --blind blank --blind shuffled --blind noise
 evaluate: install-dev
 	$(VENV)/bin/vqa eval --fresh --model $(MODEL) --dataset easyvqa --out $(RUNS)/easy-vqa $(BLIND) \
-	  --annotations "$$($(VENV)/bin/python -c 'from models.vilt.easyvqa import data_folder; print(data_folder())')/test/questions.json"
+	  --annotations $(EASY_TEST)
 ifdef REAL
 	$(VENV)/bin/vqa eval --fresh --model $(MODEL) --dataset jsonl --annotations "$(REAL)" \
 	  --out $(RUNS)/real-photographs $(BLIND) $(EVAL_FLAGS)
@@ -112,18 +116,17 @@ locust: install-dev
 	$(VENV)/bin/locust -f loadtest/locustfile.py --headless --only-summary --users 20 --spawn-rate 5 --run-time 1m \
 	  --host http://$(HOST):$(PORT) $(FLAGS)
 
-# The embedded model anew: drawn and trained (an hour and a half on a core; an interrupted run goes on where it was),
-# exported, calibrated and measured, its card included. REAL as above measures on photographs, too.
+# The embedded model anew: drawn and trained (an hour and a half on a core; an interrupted run goes on where it was, a
+# finished one is used as it is until build/vilt-shapes/run is removed), exported, calibrated and measured, its card
+# included. REAL as above measures on photographs, too.
 WORK := build/vilt-shapes
 RECIPE := $(EXPORT_VENV)/bin/python -m models.vilt
 EVAL := $(VENV)/bin/vqa eval --fresh
-EASY_TEST = "$$($(VENV)/bin/python -c 'from models.vilt.easyvqa import data_folder; print(data_folder())')/test/questions.json"
 vilt-shapes: install-dev install-export
 	$(RECIPE).train --out $(WORK)/run $(if $(wildcard $(WORK)/run/state.pt),--resume)
 	$(RECIPE).package $(WORK)/run --out models/vilt-shapes --demo --license MIT \
 	  --description "A small ViLT that answers questions about drawn circles, rectangles and triangles; a demo model"
 	$(MAKE) calibrate-vilt-shapes
-.PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune
 
 # Only what follows its training: the calibration, then all figures of the card.
 calibrate-vilt-shapes: install-dev install-export
@@ -132,7 +135,8 @@ calibrate-vilt-shapes: install-dev install-export
 	  --questions $(WORK)/calibration/questions.json --out $(WORK)/runs/calibration
 	$(VENV)/bin/vqa calibrate $(WORK)/runs/calibration --model vilt-shapes --json \
 	  --fitted-on "drawn shapes (calibration split) and held-out easy-VQA training pictures, in wordings of their own" \
-	  > $(WORK)/calibration-report.json
+	  > $(WORK)/calibration-report.json.part
+	mv $(WORK)/calibration-report.json.part $(WORK)/calibration-report.json
 	$(MAKE) measure-vilt-shapes
 
 SHAPES_TEST := --dataset vqav2 --annotations $(WORK)/test/annotations.json --questions $(WORK)/test/questions.json
@@ -155,11 +159,11 @@ endif
 FROM ?= models/vilt-shapes
 OWN = build/$(NAME)
 fine-tune: install install-export
-	@case "$(NAME)" in ""|vilt-shapes|*[!A-Za-z0-9._-]*) \
-	  echo "make fine-tune DATA=questions.csv NAME=name (letters, digits, dots and dashes; not vilt-shapes)" >&2; exit 1;; esac
+	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
+	$(VENV)/bin/python -m models.vilt.names "models/$(NAME)"
 	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
 	rm -rf $(OWN)/run
-	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint $(FROM) \
+	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint "$(FROM)" \
 	  --ruined 0.1 --questions-a-picture 3 --steps 1500 --rate 0.3 --evaluate-every 250 $(TUNE)
 	$(RECIPE).package $(OWN)/run --out models/$(NAME) --description "Fine-tuned on $(notdir $(DATA))"
 	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/calibration.jsonl --out $(OWN)/runs/calibration

@@ -19,7 +19,6 @@ from tokenizers import Tokenizer
 from transformers import ViltImageProcessor
 
 from models.vilt.export import export
-from models.vilt.model import MAX_TOKENS
 from models.vilt.package import manifest
 from models.vilt.parity import B32_LABELS, random_b32
 from models.vilt.tokenizer import train_tokenizer, training_questions
@@ -55,7 +54,8 @@ def make(folder: Path, name: str, scores: str) -> None:
     tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
     ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
     (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
-    text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=MAX_TOKENS, scores=scores)
+    tokens = model.config.max_position_embeddings
+    text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=tokens, scores=scores)
     (folder / "model.toml").write_text(text)
     rewrite_digests(folder)
 

@@ -68,10 +68,10 @@ def draw_example(
     mixture = mixture or Mixture()
     if scene is None:
         scene = easy_scene(rng) if rng.random() < mixture.easy else varied_scene(rng)
-    return photograph(render(scene), scene, rng, asker, count, mixture)
+    return with_flaws(render(scene), scene, rng, asker, count, mixture)
 
 
-def photograph(
+def with_flaws(
     pixels: np.ndarray, scene: Scene, rng: np.random.Generator, asker: Asker, count: int, mixture: Mixture
 ) -> Example:
     """A picture of a known scene as a camera might bring it home, ruined or slightly flawed, and `count` questions."""

@@ -126,11 +126,17 @@ def easy_scene(rng: np.random.Generator) -> Scene:
     return Scene(64, 64, Background(rgb, rgb), (shape,))
 
 
-def varied_scene(rng: np.random.Generator, orientation: Orientation | None = None, most: int = MAX_SHAPES) -> Scene:
-    """One to `most` shapes on a varied background; aspect ratios 1:1 to 3:2 both ways, shorter edge 64 to 192."""
+def varied_scene(
+    rng: np.random.Generator, orientation: Orientation | None = None, most: int = MAX_SHAPES, least: int = 1
+) -> Scene:
+    """`least` to `most` shapes, fewer where there is no room, on a varied background.
+
+    Aspect ratios 1:1 to 3:2 both ways, shorter edge 64 to 192 pixels.
+    """
     width, height = _picture_size(rng, orientation or _ORIENTATIONS[int(rng.choice(3, p=(0.5, 0.25, 0.25)))])
     short = min(width, height)
     shares = np.array(COUNT_SHARES[:most])
+    shares[: least - 1] = 0
     wanted = 1 + int(rng.choice(most, p=shares / shares.sum()))
     low, high = (0.16, 0.55) if wanted == 1 else (0.16, 0.34 if wanted < 4 else 0.28)
     hidden = MOST_HIDDEN if wanted > 1 and rng.random() < OVERLAPPING_SHARE else 0.0

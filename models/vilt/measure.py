@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from models.vilt.card import with_figures
-from service.answers import is_unanswerable, match_key, vqa_accuracy
+from service.answers import match_key, mostly_unanswerable, vqa_accuracy
 from service.evaluation.reporting.calibration_figures import brier_score, equal_width_bins
 from service.evaluation.reporting.predictions import Run, View, read_run
+from service.gateway.reply import OUTSIDE_MODEL_DOMAIN
 from service.scoring.reliability import risk_coverage_curve
 
 BINS = 15
@@ -56,27 +57,31 @@ def people(view: View) -> dict[str, Any]:
 
 
 def trust(view: View) -> dict[str, Any]:
-    """By answer type and in all: Brier score, area under risk-coverage and ECE of the confidence, beside the softmax
-    probability of the same answers and a constant (the mean accuracy itself, the best constant there is)."""
+    """By answer type and in all: Brier score, area under risk-coverage and ECE of the confidence, beside two others.
+
+    "softmax" is the model left alone: its most probable label, with that probability, and the accuracy of that label.
+    "constant" is the mean accuracy of the service's answers, the best constant there is. All are over the questions
+    whose answer was not held back.
+    """
     sure = view.known("confidence")
-    own = _own_probability(view)
+    own, own_accuracy = _own_best(view)
     groups = {"all": np.arange(len(view)), **_by_type(view)}
     found = {}
     for name, rows in groups.items():
         kept = rows[sure[rows]]
         accuracy = view.accuracy[kept]
         scores = {
-            "confidence": view.numbers("confidence")[kept],
-            "softmax": own[kept],
-            "constant": np.full(len(kept), accuracy.mean()),
+            "confidence": (view.numbers("confidence")[kept], accuracy),
+            "softmax": (own[kept], own_accuracy[kept]),
+            "constant": (np.full(len(kept), accuracy.mean()), accuracy),
         }
         found[name] = {"questions": len(kept)} | {
             score: {
-                "brier": round(brier_score(values, accuracy), DIGITS + 1),
-                "area_under_risk_coverage": round(area_under_risk_coverage(values, accuracy), DIGITS + 1),
-                "ece": round(equal_width_bins(values, accuracy, BINS).expected_calibration_error, DIGITS),
+                "brier": round(brier_score(values, right), DIGITS + 1),
+                "area_under_risk_coverage": round(area_under_risk_coverage(values, right), DIGITS + 1),
+                "ece": round(equal_width_bins(values, right, BINS).expected_calibration_error, DIGITS),
             }
-            for score, values in scores.items()
+            for score, (values, right) in scores.items()
         }
     return found
 
@@ -93,31 +98,35 @@ def area_under_risk_coverage(score: np.ndarray, accuracy: np.ndarray) -> float:
 
 
 def answerability(view: View) -> dict[str, Any] | None:
-    """How well the questions that people could answer are told from those that they could not; None without both."""
+    """How well the questions that people could answer are told from those that they could not; None without both.
+
+    Over the questions that were not held back.
+    """
     known = view.known("answerability")
-    truth = np.array([2 * sum(map(is_unanswerable, said)) < len(said) for said in view.answers])
-    score, can = view.numbers("answerability")[known], truth[known]
+    score = view.numbers("answerability")[known]
+    can = np.array([not mostly_unanswerable(said) for said in view.answers])[known]
     if can.all() or not can.any():
         return None
-    refused = view.unanswerable
+    refused = view.unanswerable[known]
     return {
         "questions": int(known.sum()),
         "answerable_share": round(float(can.mean()), DIGITS),
         "average_precision_answerable": round(float(average_precision_score(can, score)), DIGITS),
         "unanswerable_share": round(float((~can).mean()), DIGITS),
         "average_precision_unanswerable": round(float(average_precision_score(~can, 1 - score)), DIGITS),
-        "unanswerable_found": round(float(refused[~truth].mean()), DIGITS),
-        "answerable_refused": round(float(refused[truth].mean()), DIGITS),
+        "unanswerable_found": round(float(refused[~can].mean()), DIGITS),
+        "answerable_refused": round(float(refused[can].mean()), DIGITS),
     }
 
 
 def outside(view: View) -> dict[str, Any]:
     """Shares of questions: held back or called unanswerable, and told with a confidence above one half."""
     held = view.abstained | view.unanswerable
+    flagged = _flagged(view)
     return {
         "questions": len(view),
         "pictures": len(np.unique(view.pictures)),
-        "outside_model_domain": round(float(view.abstained.mean()), DIGITS),
+        "outside_model_domain": round(float(flagged.mean()), DIGITS),
         "held_back_or_unanswerable": round(float(held.mean()), DIGITS),
         "confidence_above_half": round(float((np.nan_to_num(view.numbers("confidence")) > SURE).mean()), DIGITS),
     }
@@ -136,16 +145,17 @@ def _by_type(view: View) -> dict[str, np.ndarray]:
     return {name: np.flatnonzero(numbers == k) for k, name in sorted(enumerate(names), key=lambda each: each[1])}
 
 
-def _own_probability(view: View) -> np.ndarray:
-    """The model's own probability of the answer that was given; 0 where it was not among the candidates."""
-    listed = view.table["candidates"].to_pylist()
-    said = view.texts("prediction")
-    return np.array(
-        [
-            next((c["probability"] for c in candidates or () if c["answer"] == answer), 0.0)
-            for candidates, answer in zip(listed, said, strict=True)
-        ]
-    )
+def _own_best(view: View) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of the model's most probable label, and its VQA accuracy; 0 where nothing came back."""
+    found = np.zeros((len(view), 2))
+    for row, listed, said in zip(found, view.table["candidates"].to_pylist(), view.answers, strict=True):
+        if listed:
+            row[:] = listed[0]["probability"], vqa_accuracy(listed[0]["answer"], said, "2021")
+    return found[:, 0], found[:, 1]
+
+
+def _flagged(view: View) -> np.ndarray:
+    return np.array([OUTSIDE_MODEL_DOMAIN.code in codes for codes in view.lists("hints")])
 
 
 def _a_person(answers: Sequence[str]) -> float:
@@ -174,7 +184,7 @@ def report(runs: dict[str, Run | None], folder: Path, int8_folder: Path | None =
             "people": people(view),
             "trust": trust(view),
             "answerability": answerability(view),
-            "flagged": round(float(view.abstained.mean()), DIGITS),
+            "flagged": round(float(_flagged(view).mean()), DIGITS),
         }
     if (run := runs.get("real")) is not None:
         found["photographs"] = outside(run.views["sighted"])

@@ -3,8 +3,9 @@
 The file's first line names the columns `picture`, `question`, `answer`; pictures are found from the file's folder. Of
 several people's answers each is a line of its own, or all stand in one, between upright bars: `red|red|orange`.
 Writes train.jsonl, calibration.jsonl and test.jsonl, as `--dataset jsonl` takes them. Pictures are shared out, so that
-no picture is in two of them. Calibration and test get a few pictures more, ruined (dark, blurred, blank, noise), whose
-answer is "unanswerable": what training ruins it ruins in other ways.
+no picture is in two of them, nor a copy of it; pictures that belong together (of one day, of one part) stay together
+where a column `group` says the same for them. Calibration and test get a few pictures more, ruined (dark, blurred,
+blank, noise), whose answer is "unanswerable": what training ruins it ruins in other ways.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from PIL import Image
 from models.shapes.degrade import degrade
 from models.shapes.phrasing import Group
 from models.shapes.questions import UNANSWERABLE
-from service.errors import DataError, ImageError
+from service.backends.manifest import file_digest
+from service.errors import DataError
 from service.files import read_text, write_whole
-from service.images import decode_image
+from service.images import read_picture
 
 COLUMNS = ("picture", "question", "answer")
+GROUP = "group"
 BETWEEN = "|"
 SHARES: Mapping[str, float] = {"train": 0.7, "calibration": 0.15, "test": 0.15}
 RUINED: Mapping[str, Group] = {"calibration": Group.CALIBRATION, "test": Group.TEST}
@@ -41,11 +44,15 @@ SMALLEST, LARGEST = 64, 512
 
 @dataclass(frozen=True)
 class Asked:
-    """A question about a picture, with the answers of people; one where there is one right answer."""
+    """A question about a picture, with the answers of people; one where there is one right answer.
+
+    Pictures of one `group` are kept together; "" is a group of its own for each picture.
+    """
 
     picture: Path
     question: str
     answers: tuple[str, ...]
+    group: str = ""
 
     def row(self) -> dict[str, object]:
         """As JSON Lines have it."""
@@ -53,12 +60,15 @@ class Asked:
 
 
 def read_csv(path: Path) -> list[Asked]:
-    """The questions of a CSV file (UTF-8, comma), lines of one picture and question taken together.
+    """The questions of a CSV file (UTF-8; comma, semicolon or tab), lines of a picture and question taken together.
 
     Raises:
         DataError: a column or a value is missing, or a picture is not there; the message says in which line.
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    text = read_text(path)
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)  # spreadsheets write what their country uses
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         return _questions(path, reader)
     except csv.Error as error:
@@ -73,6 +83,7 @@ def _questions(path: Path, reader: Any) -> list[Asked]:
         )
     places = [header.index(name) for name in COLUMNS]
     found: dict[tuple[Path, str], list[str]] = {}
+    groups: dict[Path, str] = {}
     for row in reader:
         if not any(value.strip() for value in row):
             continue
@@ -88,9 +99,13 @@ def _questions(path: Path, reader: Any) -> list[Asked]:
         if not _is_file(image):
             raise DataError(path, f"there is no such file: {image}", f"{place}, picture")
         found.setdefault((image, question), []).extend(answers)
+        if GROUP in header:
+            groups[image] = row[header.index(GROUP)].strip()
     if len({image for image, _ in found}) < MIN_PICTURES:
         raise DataError(path, f"it names fewer than {MIN_PICTURES} pictures; that is too few to train and test on")
-    return [Asked(image, question, tuple(answers)) for (image, question), answers in found.items()]
+    return [
+        Asked(image, question, tuple(answers), groups.get(image, "")) for (image, question), answers in found.items()
+    ]
 
 
 def _is_file(path: Path) -> bool:
@@ -101,15 +116,20 @@ def _is_file(path: Path) -> bool:
 
 
 def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
-    """The questions of each part; every part gets a picture at least."""
-    images = sorted({each.picture for each in asked})
-    order = [images[int(k)] for k in np.random.default_rng(seed).permutation(len(images))]
+    """The questions of each part; every part gets a group at least, and copies of a picture are one group.
+
+    Raises:
+        DataError: a picture cannot be read.
+    """
+    groups = {each.picture: each.group or file_digest(each.picture) for each in asked}
+    names = sorted(set(groups.values()))
+    order = [names[int(k)] for k in np.random.default_rng(seed).permutation(len(names))]
     held = {name: max(1, round(share * len(order))) for name, share in SHARES.items() if name != "train"}
-    parts: dict[str, set[Path]] = {}
+    parts: dict[str, set[str]] = {}
     for name, count in held.items():
         parts[name], order = set(order[:count]), order[count:]
     parts["train"] = set(order)
-    return {name: [each for each in asked if each.picture in parts[name]] for name in SHARES}
+    return {name: [each for each in asked if groups[each.picture] in parts[name]] for name in SHARES}
 
 
 def ruined(asked: Sequence[Asked], group: Group, folder: Path, seed: int) -> Iterator[Asked]:
@@ -132,12 +152,7 @@ def ruined(asked: Sequence[Asked], group: Group, folder: Path, seed: int) -> Ite
 
 def _pixels(picture: Path) -> np.ndarray:
     """A picture of middling size, since damage is a matter of the whole picture: the shorter edge 64 to 512 pixels."""
-    try:
-        upright = decode_image(picture.read_bytes()).picture
-    except OSError as error:
-        raise DataError(picture, f"it cannot be read: {error.strerror}") from error
-    except ImageError as error:
-        raise DataError(picture, error.detail) from error
+    upright = read_picture(picture)[0].picture
     shorter = min(upright.size)
     scale = min(max(shorter, SMALLEST), LARGEST) / shorter
     size = round(upright.width * scale), round(upright.height * scale)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,12 +18,12 @@ import torch
 from models.vilt.checkpoint import PROCESSOR, TOKENIZER, Checkpoint
 from models.vilt.export import export
 from models.vilt.model import load_model
+from models.vilt.names import check_place
 from models.vilt.parity import compare
 from service.backends.digests import rewrite_digests
 
 # Written by hand, or made later; kept when a folder is made anew.
 KEPT = ("MODEL_CARD.md", "examples")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 MANIFEST = """\
 [model]
 name = {name}
@@ -86,6 +85,29 @@ def assemble(run: Path, folder: Path, text: str) -> dict:
     return parity
 
 
+def put_in_place(made: Path, out: Path) -> None:
+    """Move a folder to its place; what an older one has that is written by hand is copied into it first.
+
+    The older one is kept beside it until the new one is there, and comes back where that fails.
+    """
+    for name in KEPT:
+        if (out / name).is_dir():
+            shutil.copytree(out / name, made / name)
+        elif (out / name).is_file():
+            shutil.copyfile(out / name, made / name)
+    old = out.with_name(f".old-{out.name}")
+    if out.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        out.rename(old)
+    try:
+        made.rename(out)
+    except BaseException:
+        if old.exists():
+            old.rename(out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="folder of a training run")
@@ -96,8 +118,12 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     out: Path = given.out
-    if not NAME.fullmatch(out.resolve().name):
-        parser.error(f"--out: {out.name!r} cannot be a model's name; letters, digits, dots and dashes can")
+    try:
+        check_place(out)
+    except ValueError as error:
+        parser.error(f"--out: {error}")
+    if not (given.run / "state.pt").is_file():
+        parser.error(f"{given.run} is no training run: it has no state.pt")
     out.parent.mkdir(parents=True, exist_ok=True)
     state = torch.load(given.run / "state.pt", weights_only=True, map_location="cpu")
     text = manifest(
@@ -109,14 +135,9 @@ def main() -> None:
         scores=state["settings"]["scores"],
     )
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".new-") as scratch:
-        made, old = Path(scratch) / "model", Path(scratch) / "old"
+        made = Path(scratch) / "model"
         parity = assemble(given.run, made, text)
-        if out.exists():
-            out.rename(old)
-            for name in KEPT:
-                if (old / name).exists():
-                    (old / name).rename(made / name)
-        made.rename(out)
+        put_in_place(made, out)
     print(f"{out}: largest difference from PyTorch {parity['largest_difference']:.1e}")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.shapes.examples import Example, Mixture, Split, draw_split, photograph
+from models.shapes.examples import Example, Mixture, Split, draw_split, with_flaws
 from models.shapes.phrasing import Group
 from models.shapes.topics import Asker
 from models.shapes.vqav2 import write
@@ -31,7 +31,7 @@ def calibration(seed: int, pictures: int) -> Iterator[Example]:
     for picture in held_out:
         if picture in data.facts:
             scene = easyvqa.as_scene(*data.facts[picture])
-            yield photograph(data.pixels[picture], scene, rng, asker, QUESTIONS, Mixture())
+            yield with_flaws(data.pixels[picture], scene, rng, asker, QUESTIONS, Mixture())
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from service.answers import match_key, vqa_accuracy
+from service.answers import agreement, match_key
 
 ScoreKind = Literal["softmax", "sigmoid"]
 
@@ -18,7 +18,8 @@ class Targets:
     """Turns annotators' answers into targets over a model's labels.
 
     softmax: the share of the people who gave each label; what they said beside the labels counts for nothing, so that a
-    row sums to at most 1. sigmoid: each label's official VQA accuracy, as in LXMERT and ViLT (Tan and Bansal 2019).
+    row sums to at most 1. sigmoid: each label's VQA accuracy, as in LXMERT and ViLT (Tan and Bansal 2019); of fewer
+    than four answers the share, too.
     """
 
     def __init__(self, labels: Sequence[str], kind: ScoreKind) -> None:
@@ -35,7 +36,7 @@ class Targets:
             for key in set(keys):
                 if (label := self._ids.get(key)) is not None:
                     share = keys.count(key) / len(keys)
-                    row[label] = share if self.kind == "softmax" else vqa_accuracy(key, keys)
+                    row[label] = share if self.kind == "softmax" else agreement(key, keys)
         return rows
 
     def _key(self, answer: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.sources import FileSource, ShapesSource, Source
+from models.vilt.optimizer import Cycle
+from models.vilt.sources import RELATIONS_FROM, FileSource, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
@@ -23,6 +25,7 @@ from service.evaluation.running.datasets import check_pictures, load
 from service.evaluation.running.formats.base import Sources
 
 MOST_VALIDATION_QUESTIONS = 2000
+SHAPES_STEPS = 17000
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,16 @@ class Task:
         checkpoint: what to start from.
         source: training examples.
         validation: what the curve is measured on, by name.
+        about: what it is, in words; a run is only resumed with the same.
+        cycles: of the learning rate; empty takes one over all steps.
     """
 
     labels: tuple[str, ...]
     checkpoint: Checkpoint
     source: Source
     validation: Mapping[str, Sequence[Example]]
+    about: str
+    cycles: Sequence[Cycle] = ()
 
 
 def shapes_task(seed: int, smoke: bool = False) -> Task:
@@ -55,6 +62,8 @@ def shapes_task(seed: int, smoke: bool = False) -> Task:
         checkpoint=Checkpoint.find(SMALL),
         source=ShapesSource(data, train),
         validation=validation,
+        about="drawn shapes and easy-VQA",
+        cycles=(Cycle(0, 15000), Cycle(RELATIONS_FROM, SHAPES_STEPS - RELATIONS_FROM, 0.6)),
     )
 
 
@@ -91,7 +100,9 @@ def data_task(
     checkpoint = Checkpoint.find(start or SMALL)
     edge = checkpoint.processor.shortest_edge
     validation = {"held_out": FileSource(kept[:MOST_VALIDATION_QUESTIONS], edge).whole()} if kept else {}
-    return Task(labels, checkpoint, FileSource(train, edge, ruined), validation)
+    asked = hashlib.sha256(repr([(e.question_id, e.question, e.answers) for e in data.examples]).encode())
+    about = f"{dataset} {asked.hexdigest()[:16]}, {held_out} held out, {ruined} ruined, from {checkpoint.folder}"
+    return Task(labels, checkpoint, FileSource(train, edge, ruined, seed), validation, about)
 
 
 def split_by_picture(

@@ -30,11 +30,11 @@ from models.shapes.examples import Example
 from models.vilt.batches import Batches, Collator, Inputs
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.embedding import deterministic, make_deterministic
-from models.vilt.optimizer import MuonWithAdamW, schedule
+from models.vilt.optimizer import Cycle, MuonWithAdamW, schedule
 from models.vilt.sources import Source
 from models.vilt.targets import ScoreKind, Targets
-from models.vilt.tasks import Task, data_task, shapes_task
-from service.answers import vqa_accuracy
+from models.vilt.tasks import SHAPES_STEPS, Task, data_task, shapes_task
+from service.answers import agreement
 from service.errors import DataError
 from service.evaluation.running.datasets import FORMATS
 from service.evaluation.running.formats.base import NoFileError, Sources
@@ -44,7 +44,7 @@ from service.evaluation.running.formats.base import NoFileError, Sources
 class Settings:
     """Everything that decides what a run gives, apart from data and machine."""
 
-    steps: int = 15000
+    steps: int = SHAPES_STEPS
     seed: int = 0
     scores: ScoreKind = "softmax"
     rate: float = 1.0  # of the full learning rates
@@ -53,6 +53,10 @@ class Settings:
     bf16: bool = True
     average: float = 0.999  # decay of the running average of the weights, which is what is kept
     evaluate_every: int = 1000
+
+
+class OtherRunError(ValueError):
+    """The run in a folder is another one than that which is to go on."""
 
 
 CURVE = ("step", "seconds", "questions", "learning_rate", "loss", "accuracy", "topics")
@@ -70,7 +74,7 @@ class Run:
 
     Raises:
         FileExistsError: the folder holds a run already, and it is not to be resumed.
-        ValueError: the run to resume was begun with other settings.
+        OtherRunError: the run to resume was begun with other settings, or on other data.
     """
 
     def __init__(self, folder: Path, settings: Settings, task: Task, resume: bool, device: str = "cpu") -> None:
@@ -81,6 +85,8 @@ class Run:
         self.checkpoint: Checkpoint = task.checkpoint
         self.targets = Targets(task.labels, settings.scores)
         self.labels = task.labels
+        self.about = task.about
+        self.cycles = task.cycles or (Cycle(0, settings.steps),)
         self.collate = Collator(task.checkpoint, self.targets)
         source: Source = task.source
         self.batches = Batches(source, self.collate, settings.pictures, settings.questions, settings.seed)
@@ -120,7 +126,7 @@ class Run:
         loss = self.targets.loss(logits, targets.to(self.device))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step(self.settings.rate * schedule(self.step, self.settings.steps))
+        self.optimizer.step(self.settings.rate * schedule(self.step, self.cycles))
         self.average.update_parameters(self.model)
         self.loss = loss.item() if self.step == 0 else 0.98 * self.loss + 0.02 * loss.item()
         self.step += 1
@@ -132,7 +138,7 @@ class Run:
             "step": self.step,
             "seconds": round(self.seconds),
             "questions": self.asked,
-            "learning_rate": round(self.settings.rate * schedule(self.step, self.settings.steps), 4),
+            "learning_rate": round(self.settings.rate * schedule(self.step, self.cycles), 4),
             "loss": round(self.loss, 4),
             "accuracy": json.dumps({name: found.pop("all") for name, found in scores.items()}),
             "topics": json.dumps({f"{name}: {t}": v for name, found in scores.items() for t, v in found.items()}),
@@ -156,7 +162,7 @@ class Run:
             with deterministic(model), self._autocast():
                 best = model(**self._placed(inputs)).logits.argmax(1).tolist()
             for question, label in zip((q for e in part for q in e.questions), best, strict=True):
-                accuracy = vqa_accuracy(self.labels[label], question.answers)
+                accuracy = agreement(self.labels[label], question.answers)
                 found["all"].append(accuracy)
                 found[question.topic].append(accuracy)
         return {topic: round(sum(values) / len(values), 4) for topic, values in sorted(found.items())}
@@ -167,6 +173,7 @@ class Run:
         self.checkpoint.copy_files(self.folder / "checkpoint")
         state = {
             "settings": asdict(self.settings),
+            "about": self.about,
             "step": self.step,
             "seconds": self.seconds,
             "loss": self.loss,
@@ -182,7 +189,9 @@ class Run:
     def _load(self) -> None:
         state = torch.load(self.folder / "state.pt", weights_only=True, map_location=self.device)
         if state["settings"] != asdict(self.settings):
-            raise ValueError(f"{self.folder} was begun with other settings: {state['settings']}")
+            raise OtherRunError(f"{self.folder} was begun with other settings: {state['settings']}")
+        if state.get("about", self.about) != self.about:
+            raise OtherRunError(f"{self.folder} was begun on other data: {state['about']}")
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -245,7 +254,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     try:
         _run(arguments())
-    except (DataError, NoFileError, FileNotFoundError, FileExistsError, ValueError) as error:
+    except (DataError, NoFileError, FileNotFoundError, FileExistsError, OtherRunError) as error:
         sys.exit(str(error))
 
 

@@ -10,7 +10,7 @@ This room takes numbers and texts and knows neither backends nor HTTP. The way t
 the official metric, which the confidence is fitted to.
 """
 
-from service.answers.accuracy import ACCURACY_CODES, vqa_accuracy
+from service.answers.accuracy import ACCURACY_CODES, agreement, vqa_accuracy
 from service.answers.answer_sets import (
     CHOICES,
     MAX_CHOICE_LENGTH,
@@ -22,12 +22,14 @@ from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Answerability, Calibration, Confidence
 from service.answers.domain import Domain, read_domain
 from service.answers.evidence import FEATURES, LISTED, Evidence, evidence_of, evidence_of_candidates
-from service.answers.families import UNANSWERABLE, is_unanswerable
+from service.answers.families import UNANSWERABLE, is_unanswerable, mostly_unanswerable
 from service.answers.keys import match_key
 from service.answers.maps import (
+    LINEAR_KEYS,
     BetaMap,
     CalibrationError,
     CalibrationMap,
+    EdgedMap,
     IsotonicMap,
     LinearMap,
     LogisticMap,
@@ -52,6 +54,7 @@ __all__ = [
     "CHOICES",
     "CODES",
     "FEATURES",
+    "LINEAR_KEYS",
     "LISTED",
     "MAX_CHOICES",
     "MAX_CHOICE_LENGTH",
@@ -68,6 +71,7 @@ __all__ = [
     "Candidate",
     "Confidence",
     "Domain",
+    "EdgedMap",
     "Evidence",
     "IsotonicMap",
     "LinearMap",
@@ -78,6 +82,7 @@ __all__ = [
     "TemperatureMap",
     "Verdict",
     "Vocabulary",
+    "agreement",
     "answer_type",
     "check_max_risk",
     "evidence_of",
@@ -86,6 +91,7 @@ __all__ = [
     "is_unanswerable",
     "logit",
     "match_key",
+    "mostly_unanswerable",
     "normalise",
     "process_digits_articles",
     "process_punctuation",

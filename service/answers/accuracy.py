@@ -90,6 +90,23 @@ def vqa_accuracy(prediction: str, answers: Sequence[str], code: str = "always") 
     return total / len(answers)
 
 
+def agreement(prediction: str, answers: Sequence[str]) -> float:
+    """How right a prediction is, in [0, 1]: what a confidence is fitted to, however many people were asked.
+
+    VQA accuracy with all texts normalised; of fewer than four answers, which can give no full marks even where all
+    agree, the share of the people who said the same.
+
+    Raises:
+        ValueError: there are no answers.
+    """
+    if not answers:
+        raise ValueError("answers is empty; agreement needs at least one annotator")
+    matches = RULES["always"].matches(prediction, answers)
+    if len(answers) <= FULL_MARKS:
+        return sum(matches) / len(answers)
+    return sum(scores_left_out(matches)) / len(answers)
+
+
 def scores_left_out(matches: Sequence[bool]) -> list[float]:
     """The score against the others as each annotator in turn is left out; `matches` says who said the same."""
     count = sum(matches)

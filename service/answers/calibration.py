@@ -2,15 +2,19 @@
 
     {"version": 1, "fitted_on": "text", "questions": 4000, "target": "vqa_accuracy(always)",
      "confidence": {"quantity": "top_mass", "score_kind": "softmax",
-                    "maps": {"default": MAP, "yes/no": MAP, "number": MAP, "other": MAP}},
+                    "maps": {"default": MAP, "yes/no": MAP, "number": MAP, "other": MAP},
+                    "narrowed": {"default": MAP, ...}},
      "answerability": {"kind": "logistic", "features": ["unanswerable_logit", "top_logit"],
-                       "weights": [w1, w2], "bias": b, "threshold": 0.5},
+                       "weights": [w1, w2], "bias": b, "threshold": 0.5,
+                       "narrowed": {"features": ["unanswerable_logit"], "weights": [w], "bias": b}},
      "domain": DOMAIN,
      "notes": anything}
 
 `confidence`, `answerability` and `domain` may each be absent: not fitted. Of `maps`, `default` is needed; a type
 without a map takes it. `score_kind` and `notes` are optional. For MAP see `maps`, for DOMAIN `domain`.
 
+- `narrowed` is for questions whose caller narrowed the answers down (choices, a named set): the same, of what means the
+  same then, the masses of the best answerable member and of "unanswerable". Without it the others serve those, too.
 - `top_mass` is the absolute mass (`Posterior.mass`) of the best answerable member: what the model believes of
   its answer before the answer set flatters it. Its map gives the expected VQA accuracy of that answer.
 - Answerability is the probability that the question can be answered: logistic(weights . features + bias), over
@@ -35,8 +39,10 @@ from service.answers.answer_types import AnswerType
 from service.answers.domain import Domain, read_domain
 from service.answers.evidence import Evidence
 from service.answers.maps import (
+    LINEAR_KEYS,
     CalibrationError,
     CalibrationMap,
+    EdgedMap,
     LinearMap,
     check_keys,
     read_linear,
@@ -58,6 +64,7 @@ class Confidence:
 
     maps: Mapping[str, CalibrationMap]
     score_kind: ScoreKind | None
+    narrowed: Mapping[str, CalibrationMap] | None = None
 
     def applies_to(self, score_kind: ScoreKind) -> bool:
         """Whether masses made of scores of this kind are the quantity that was fitted."""
@@ -65,7 +72,8 @@ class Confidence:
 
     def __call__(self, evidence: Evidence, answer_type: str) -> float:
         """The expected VQA accuracy, in [0, 1]."""
-        fitted = self.maps.get(answer_type, self.maps[DEFAULT])
+        maps = self.narrowed if evidence.narrowed and self.narrowed is not None else self.maps
+        fitted = maps.get(answer_type, maps[DEFAULT])
         return min(max(fitted.of(evidence), 0.0), 1.0)
 
 
@@ -75,10 +83,11 @@ class Answerability:
 
     model: LinearMap
     threshold: float
+    narrowed: LinearMap | None = None
 
     def __call__(self, evidence: Evidence) -> float:
         """The probability, in [0, 1]."""
-        return self.model.of(evidence)
+        return (self.narrowed or self.model if evidence.narrowed else self.model).of(evidence)
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,8 @@ class Calibration:
         fitted = [*(self.confidence.maps.values() if self.confidence else ())]
         if self.answerability is not None:
             fitted.append(self.answerability.model)
-        features = {name for each in fitted if isinstance(each, LinearMap) for name in each.features}
+        plain = [each.inner if isinstance(each, EdgedMap) else each for each in fitted]
+        features = {name for each in plain if isinstance(each, LinearMap) for name in each.features}
         return self.domain is not None or bool(features & set(STATISTICS))
 
     def applies_to(self, score_kind: ScoreKind) -> bool:
@@ -175,28 +185,38 @@ def _read_text(body: Mapping[str, object], key: str) -> str:
 def _read_confidence(value: object) -> Confidence:
     at = "confidence"
     body = read_object(value, at)
-    check_keys(body, {"quantity", "score_kind", "maps"}, at)
+    check_keys(body, {"quantity", "score_kind", "maps", "narrowed"}, at)
     if body.get("quantity") != "top_mass":
         raise CalibrationError(f"{at}.quantity must be top_mass")
     kind = body.get("score_kind")
     if kind is not None and kind not in list(ScoreKind):
         raise CalibrationError(f"{at}.score_kind must be one of {', '.join(ScoreKind)}")
-    maps = read_object(body.get("maps"), f"{at}.maps")
-    check_keys(maps, set(_MAP_NAMES), f"{at}.maps")
+    narrowed = None if body.get("narrowed") is None else _read_maps(body.get("narrowed"), f"{at}.narrowed")
+    maps = _read_maps(body.get("maps"), f"{at}.maps")
+    return Confidence(maps, None if kind is None else ScoreKind(str(kind)), narrowed)
+
+
+def _read_maps(value: object, at: str) -> dict[str, CalibrationMap]:
+    maps = read_object(value, at)
+    check_keys(maps, set(_MAP_NAMES), at)
     if DEFAULT not in maps:
-        raise CalibrationError(f"{at}.maps.{DEFAULT} is missing")
-    fitted = {name: read_map(entry, f"{at}.maps.{name}") for name, entry in maps.items()}
-    return Confidence(fitted, None if kind is None else ScoreKind(str(kind)))
+        raise CalibrationError(f"{at}.{DEFAULT} is missing")
+    return {name: read_map(entry, f"{at}.{name}") for name, entry in maps.items()}
 
 
 def _read_answerability(value: object) -> Answerability:
     at = "answerability"
     body = read_object(value, at)
-    check_keys(body, {"kind", "features", "weights", "bias", "threshold"}, at)
+    check_keys(body, {"kind", "threshold", "narrowed", *LINEAR_KEYS}, at)
     if body.get("kind") != "logistic":
         raise CalibrationError(f"{at}.kind must be logistic")
     model = read_linear(body, at)
     threshold = read_number(body.get("threshold"), f"{at}.threshold")
     if not 0 <= threshold <= 1:
         raise CalibrationError(f"{at}.threshold must be within 0 and 1")
-    return Answerability(model, threshold)
+    narrowed = body.get("narrowed")
+    if narrowed is None:
+        return Answerability(model, threshold)
+    fallback = read_object(narrowed, f"{at}.narrowed")
+    check_keys(fallback, set(LINEAR_KEYS), f"{at}.narrowed")
+    return Answerability(model, threshold, read_linear(fallback, f"{at}.narrowed"))

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from service.answers.answer_sets import CHOICES, NAMED_SETS
 from service.answers.posterior import Posterior
 
 LISTED: Final = 10
@@ -38,6 +39,8 @@ class Evidence:
         unanswerable: mass of "unanswerable".
         statistics: of the picture, by name (`service.images.statistics`); empty where it was not looked at.
         distribution: whether the masses are parts of one whole, as those of a sigmoid head are not.
+        narrowed: whether the caller narrowed the answers down (choices, a named set). All but `top` and `unanswerable`
+            then say less than they do over all that the model would answer, which is what calibrations are fitted on.
     """
 
     masses: tuple[float, ...]
@@ -46,6 +49,7 @@ class Evidence:
     unanswerable: float
     statistics: Mapping[str, float] = field(default_factory=dict)
     distribution: bool = True
+    narrowed: bool = False
 
     @property
     def rest(self) -> float:
@@ -82,6 +86,7 @@ class Evidence:
         return self.entropy if name == "entropy" else self.statistics[name]
 
 
+_NARROW: Final = frozenset((CHOICES, *NAMED_SETS))
 _ROUNDED: Final = 1e-5  # ten masses, each half a digit off, and some
 _OF_MASSES: Final = {"top_logit": "top", "second_logit": "second", "unanswerable_logit": "unanswerable"}
 FEATURES: Final = (*_OF_MASSES, "entropy")
@@ -99,7 +104,8 @@ def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) ->
     if unanswerable < masses[-1]:
         unanswerable = 0.0  # not among those listed
     top, second = map(_told, _best_two(posterior))
-    return _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
+    found = _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
+    return replace(found, narrowed=True) if posterior.answer_set.name in _NARROW else found
 
 
 def evidence_of_candidates(

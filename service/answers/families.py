@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,11 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 def is_unanswerable(label: str) -> bool:
     """Whether a label, in any case and punctuation, says that the question cannot be answered."""
     return _family_key(label) in _MEMBERS
+
+
+def mostly_unanswerable(answers: Sequence[str]) -> bool:
+    """Whether at least half of the people said that the question cannot be answered."""
+    return 2 * sum(map(is_unanswerable, answers)) >= len(answers)
 
 
 def _family_key(label: str) -> str:

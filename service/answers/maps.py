@@ -15,7 +15,8 @@ from service.answers.evidence import FEATURES, Evidence
 from service.images.statistics import STATISTICS
 
 _LARGEST_WEIGHT: Final = 1e6  # no sum of these overflows
-_LINEAR: Final = ("features", "weights", "bias")
+LINEAR_KEYS: Final = ("features", "weights", "bias", "ranges")
+"""What a linear map consists of."""
 _KNOWN_FEATURES: Final = (*FEATURES, *STATISTICS)
 
 EDGE: Final = 1e-6
@@ -110,27 +111,49 @@ class LinearMap:
     features: tuple[str, ...]
     weights: tuple[float, ...]
     bias: float
+    ranges: tuple[tuple[float, float], ...] | None = None
+    """The least and largest value of each feature that was fitted on; what lies beyond counts as that."""
 
     def of(self, evidence: Evidence) -> float:
         """As `CalibrationMap.of`."""
-        pairs = zip(self.features, self.weights, strict=True)
-        return logistic(sum(weight * evidence.feature(name) for name, weight in pairs) + self.bias)
+        values = [evidence.feature(name) for name in self.features]
+        if self.ranges is not None:
+            values = [min(max(v, low), high) for v, (low, high) in zip(values, self.ranges, strict=True)]
+        return logistic(sum(weight * value for weight, value in zip(self.weights, values, strict=True)) + self.bias)
+
+
+@dataclass(frozen=True)
+class EdgedMap:
+    """Another map kept within [edge, 1 - edge]: nearer to certainty than its questions can prove nothing is."""
+
+    inner: CalibrationMap
+    edge: float
+
+    def of(self, evidence: Evidence) -> float:
+        """As `CalibrationMap.of`."""
+        return min(max(self.inner.of(evidence), self.edge), 1.0 - self.edge)
 
 
 def read_map(value: object, at: str) -> CalibrationMap:
     """A map from its JSON form.
 
     `{"kind": "isotonic", "x": [...], "y": [...]}`, `{"kind": "beta", "a", "b", "c"}`, `{"kind": "logistic", "a", "b"}`,
-    `{"kind": "temperature", "t"}` or `{"kind": "linear", "features": [...], "weights": [...], "bias"}`.
+    `{"kind": "temperature", "t"}` or `{"kind": "linear", "features": [...], "weights": [...], "bias", "ranges"}`; the
+    ranges may be left out. Any may have an `edge`, at most 0.5 (`EdgedMap`).
 
     Args:
         value: the parsed JSON.
         at: the key it stands under, for messages.
 
     Raises:
-        CalibrationError: it is no such map, or one that is not monotone.
+        CalibrationError: it is no such map, or one of the top mass that falls.
     """
-    body = read_object(value, at)
+    body = dict(read_object(value, at))
+    if "edge" in body:
+        edge = read_number(body.pop("edge"), f"{at}.edge")
+        if not 0 <= edge <= 0.5:
+            raise CalibrationError(f"{at}.edge must be within 0 and 0.5")
+        return EdgedMap(read_map(body, at), edge)
     kind = body.get("kind")
     if kind == "isotonic":
         check_keys(body, {"kind", "x", "y"}, at)
@@ -159,7 +182,7 @@ def read_map(value: object, at: str) -> CalibrationMap:
             raise CalibrationError(f"{at}.t must be positive")
         return TemperatureMap(t)
     if kind == "linear":
-        check_keys(body, {"kind", *_LINEAR}, at)
+        check_keys(body, {"kind", *LINEAR_KEYS}, at)
         return read_linear(body, at)
     raise CalibrationError(f"{at}.kind must be isotonic, beta, logistic, temperature or linear")
 
@@ -181,7 +204,19 @@ def read_linear(body: Mapping[str, object], at: str) -> LinearMap:
         raise CalibrationError(f"{at}.weights must be within {_LARGEST_WEIGHT:g} and its negative")
     if len(weights) != len(features):
         raise CalibrationError(f"{at}.weights has {len(weights)} entries for {len(features)} features")
-    return LinearMap(tuple(features), weights, read_number(body.get("bias"), f"{at}.bias"))
+    bias = read_number(body.get("bias"), f"{at}.bias")
+    return LinearMap(tuple(features), weights, bias, _read_ranges(body.get("ranges"), f"{at}.ranges", len(features)))
+
+
+def _read_ranges(value: object, at: str, count: int) -> tuple[tuple[float, float], ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != count:
+        raise CalibrationError(f"{at} must be a list with a pair for each feature")
+    pairs = [read_numbers(pair, f"{at}[{i}]") for i, pair in enumerate(value)]
+    if any(len(pair) != 2 or pair[0] > pair[1] for pair in pairs):
+        raise CalibrationError(f"{at} must hold pairs of a least and a largest value")
+    return tuple((low, high) for low, high in pairs)
 
 
 def read_object(value: object, at: str) -> Mapping[str, object]:

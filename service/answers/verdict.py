@@ -117,7 +117,10 @@ def finish(
 
     Raises:
         VQAError: `not_calibrated` or `invalid_field` as `check_max_risk`; `invalid_field` for a negative `top_k`.
+        ValueError: the calibration reads pictures, and there are no statistics.
     """
+    if statistics is None and calibration is not None and calibration.reads_pictures:
+        raise ValueError("this calibration reads pictures; finish needs the picture's statistics")
     check_max_risk(max_risk, calibration, posterior.score_kind)
     if top_k < 0:
         raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
@@ -153,7 +156,7 @@ def finish(
         answer_type=kind,
     )
     domain = calibration.domain if calibration is not None else None
-    if domain is not None and statistics is not None and domain.outside(statistics):
+    if domain is not None and domain.outside(statistics or {}):
         return replace(verdict.withheld(), answerable=None, answerability=None, outside_domain=True)
     return verdict
 

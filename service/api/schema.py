@@ -147,7 +147,9 @@ class AnswerReply(_Reply):
         description="Calibrated probability that the answer is right (expected VQA accuracy); null if not calibrated."
     )
     calibrated: bool
-    answerable: bool | None = Field(description="Null where the model has no way to say so.")
+    answerable: bool | None = Field(
+        description="Null where the model has no way to say so, as of a picture outside its domain."
+    )
     answerability: Probability | None
     abstained: bool
     candidates: list[Candidate]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from service.errors import ImageError
 from service.images.decode import DecodedImage, decode_image
+from service.images.files import read_picture
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.peek import peek
 from service.images.sniff import ACCEPTED_FORMATS
@@ -43,4 +44,5 @@ __all__ = [
     "parse_data_url",
     "peek",
     "picture_statistics",
+    "read_picture",
 ]

@@ -204,9 +204,10 @@ def test_nothing_is_vouched_for_outside(p, max_risk) -> None:
     )
 
 
-def test_a_picture_that_was_not_looked_at_is_not_outside() -> None:
-    verdict = finish(posterior(0.9, 0.06, 0.04), calibrated(), statistics=None)
-    assert (verdict.answer, verdict.outside_domain) == ("yes", False)
+def test_a_calibration_that_reads_pictures_needs_their_statistics() -> None:
+    """Without them an answer about a photograph would slip through as one about a drawing."""
+    with pytest.raises(ValueError, match="statistics"):
+        finish(posterior(0.9, 0.06, 0.04), calibrated(), statistics=None)
 
 
 def test_without_a_domain_nothing_is_outside() -> None:

@@ -55,7 +55,7 @@ def _run(*command: str | Path) -> str:
 def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
     folder = tmp_path_factory.mktemp("fine-tune")
     data, run, models = folder / "data", folder / "run", folder / "models"
-    _run(sys.executable, "-m", "models.seal", "--out", folder, "--count", str(PICTURES))
+    _run(sys.executable, "-m", "models.line_camera", "--out", folder, "--count", str(PICTURES))
     with (folder / "seal.csv").open("a", newline="") as file:
         writer = csv.writer(file)
         for number in range(PICTURES):

@@ -69,7 +69,7 @@ QUESTIONS = [
     _asked("6", UNSURE, "red", answer_type="other", question_type="what", confidence=0.2,
            answerable=True, answerability=0.65, top_probability=0.3),
     _asked("7", ["red"] * 10, None, answer_type="other", question_type="what", confidence=0.1, abstained=True,
-           answerable=None, answerability=0.5),
+           answerable=None, answerability=0.5, hints=("outside_model_domain",)),
 ]  # fmt: skip
 # Their VQA accuracies, each person left out in turn: 7, 0, 2, 9, 6 and 4 of 10 agree; of the last nothing was said.
 ACCURACIES = [1.0, 0.0, 0.6, 1.0, 1.0, 1.0, 0.0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.answers import Calibration, ScoreKind
-from service.backends import ModelManifest
+from service.backends import ManifestError, ModelManifest
 from service.backends.digests import with_calibration
 from service.errors import DataError
 from service.evaluation.calibrating.fit import fit
@@ -36,8 +36,11 @@ def calibrate(
 
     Raises:
         DataError: the predictions cannot be used, or are another model's.
+        ManifestError: a file of the model is not what its manifest says.
         MissingExtraError: a library of the extra `eval` is not installed.
     """
+    if faults := manifest.faults():
+        raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
     samples = read_samples(predictions, advance)
     others = sorted({name for name, _ in samples.models} - {manifest.model.name})
     if others:
@@ -45,4 +48,6 @@ def calibrate(
     calibration, report = fit(samples, fitted_on, ScoreKind(manifest.scores.kind))
     read = Calibration.load(calibration)
     changed = with_calibration(manifest, CALIBRATION_FILE, json_bytes(calibration, indent=1))
-    return {"model": changed.model.name, "calibration": read.id, "revision": changed.revision, **report}
+    asked = sorted({revision for _, revision in samples.models})
+    named = {"model": changed.model.name, "calibration": read.id, "revision": changed.revision}
+    return {**named, "revisions_asked": asked, **report}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.answers import FEATURES, AnswerType, ScoreKind, read_linear
+from service.answers import FEATURES, LINEAR_KEYS, AnswerType, ScoreKind, read_linear
 from service.errors import needs
 from service.evaluation.calibrating.domain import fit_domain
 from service.evaluation.calibrating.maps import (
@@ -28,6 +28,10 @@ from service.images import QUALITY
 THRESHOLD: Final = 0.5
 MIN_QUESTIONS: Final = 200
 """An answer type seen less often has no map of its own; the default map serves it."""
+MIN_TO_SHAPE: Final = 100
+"""Fewer questions are given the simplest maps alone."""
+MIN_TO_FIT: Final = 30
+"""Fewer are given none: their model stays uncalibrated."""
 MIN_OF_EACH: Final = 20
 """So many questions that can be answered, and that cannot, are needed to tell them apart."""
 
@@ -68,11 +72,14 @@ def _fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[
         "version": 1,
         "fitted_on": fitted_on,
         "questions": len(samples),
-        "target": "vqa_accuracy(always)",
+        "target": "vqa_accuracy(always); of fewer than four answers the share of people who agree",
     }
     answerability, answered = _answerability(samples, chosen, scores)
-    maps = _confidence(samples, answered, chosen, scores)
-    calibration["confidence"] = {"quantity": "top_mass", "score_kind": str(score_kind), "maps": maps}
+    maps = _confidence(samples, answered, chosen, scores, narrowed=False)
+    if maps is not None:
+        narrowed = _confidence(samples, answered, {}, {}, narrowed=True)
+        named = {"quantity": "top_mass", "score_kind": str(score_kind), "maps": maps, "narrowed": narrowed}
+        calibration["confidence"] = named
     if answerability is not None:
         calibration["answerability"] = answerability
     domain, report = fit_domain(samples.statistics)
@@ -96,14 +103,21 @@ def _answerability(
     chosen["answerability"], scores["answerability"] = name, found
     model = read_linear(fitted, "answerability")
     answered = np.array([model.of(e) >= THRESHOLD for e in samples.evidence])
-    return {**fitted, "kind": "logistic", "threshold": THRESHOLD}, answered
+    of_mass = fitters["mass"](judged)
+    parts, narrowed = ({key: of[key] for key in LINEAR_KEYS} for of in (fitted, of_mass))
+    return {"kind": "logistic", **parts, "threshold": THRESHOLD, "narrowed": narrowed}, answered
 
 
 def _confidence(
-    samples: Samples, answered: NDArray[np.bool_], chosen: dict[str, Any], scores: dict[str, Any]
-) -> dict[str, Any]:
-    """A map for all answers that would be given, and one for each type that there is enough of."""
-    if not answered.any():
+    samples: Samples, answered: NDArray[np.bool_], chosen: dict[str, Any], scores: dict[str, Any], *, narrowed: bool
+) -> dict[str, Any] | None:
+    """A map for all answers that would be given, and one for each type that there is enough of; None of too few.
+
+    Where the answers are `narrowed` down, maps of the top mass alone.
+    """
+    if len(samples) < MIN_TO_FIT:
+        return None
+    if answered.sum() < MIN_TO_FIT:
         answered = np.ones(len(samples), dtype=np.bool_)
     judged = Judged(samples.evidence, samples.accuracy, samples.pictures)
     kinds = np.array(samples.kinds)
@@ -114,16 +128,21 @@ def _confidence(
             which[str(kind)] = of_kind
     maps = {}
     for name, mask in which.items():
-        chosen[name], maps[name], scores[name] = choose(judged.part(mask), _fitters(samples.off_set_known))
+        fitters = _fitters(int(mask.sum()), narrowed=narrowed, distribution=samples.off_set_known)
+        chosen[name], maps[name], scores[name] = choose(judged.part(mask), fitters)
     return maps
 
 
-def _fitters(distribution: bool) -> dict[str, Fitter]:
+def _fitters(questions: int, *, narrowed: bool, distribution: bool) -> dict[str, Fitter]:
     """The kinds of maps to choose from, the simplest first."""
     fitters: dict[str, Fitter] = {"identity": fit_identity}
-    if distribution:
+    if distribution and not narrowed:
         fitters["temperature"] = fit_temperature
-    fitters |= {"logistic": fit_logistic, "beta": fit_beta, "isotonic": fit_isotonic}
-    fitters["linear"] = linear_fitter(FEATURES)
-    fitters["linear with quality"] = linear_fitter((*FEATURES, *QUALITY))
-    return fitters
+    fitters["logistic"] = fit_logistic
+    if questions < MIN_TO_SHAPE:
+        return fitters
+    fitters["beta"] = fit_beta
+    if not narrowed:
+        fitters["linear"] = linear_fitter(FEATURES)
+        fitters["linear with quality"] = linear_fitter((*FEATURES, *QUALITY))
+    return fitters | {"isotonic": fit_isotonic}

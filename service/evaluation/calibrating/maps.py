@@ -160,8 +160,11 @@ def linear_fitter(features: Sequence[str]) -> Fitter:
     """Logistic regression over these features."""
 
     def fit_linear(judged: Judged) -> Map:
-        weights, bias = fit_soft_logistic(judged.features(features), judged.target)
-        return {"kind": "linear", "features": list(features), "weights": weights.tolist(), "bias": bias}
+        values = judged.features(features)
+        weights, bias = fit_soft_logistic(values, judged.target)
+        ranges = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
+        named = {"features": list(features), "weights": weights.tolist(), "bias": bias, "ranges": ranges.tolist()}
+        return {"kind": "linear", **named}
 
     return fit_linear
 
@@ -193,26 +196,39 @@ def fit_soft_logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
 
 
 def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dict[str, float | None]]:
-    """The kind of map with the lowest cross-validated Brier score, fitted on everything; and all scores.
+    """The simplest kind of map that predicts about as well as the best what it was not fitted on.
 
+    "About": its cross-validated Brier score is within one standard error of their difference (Breiman et al. 1984).
     Where all questions are of one group nothing can be compared: the simplest is taken, and there are no scores.
 
     Args:
         judged: the questions.
-        fitters: by name, the simplest first: of equal ones the first is taken.
+        fitters: by name, the simplest first.
+
+    Returns:
+        Its name; the map, fitted on everything and kept off certainty by 1 / (n + 2); the score of each kind.
     """
     folds = list(judged.folds())
+    edge = {"edge": 1 / (len(judged) + 2)}
     if not folds:
         simplest = next(iter(fitters))
-        return simplest, fitters[simplest](judged), dict.fromkeys(fitters)
-    scores: dict[str, float] = {}
+        return simplest, fitters[simplest](judged) | edge, dict.fromkeys(fitters)
+    errors: dict[str, Floats] = {}
     for name, fit in fitters.items():
-        errors = [
+        parts = [
             (_applied(fit(judged.part(train)), judged.part(test)) - judged.target[test]) ** 2 for train, test in folds
         ]
-        scores[name] = float(np.concatenate(errors).mean())
+        errors[name] = np.concatenate(parts)
+    scores = {name: float(each.mean()) for name, each in errors.items()}
     best = min(scores, key=lambda name: scores[name])
-    return best, fitters[best](judged), dict(scores)
+    chosen = next(
+        name for name in fitters if scores[name] - scores[best] <= _standard_error(errors[name] - errors[best])
+    )
+    return chosen, fitters[chosen](judged) | edge, dict(scores)
+
+
+def _standard_error(differences: Floats) -> float:
+    return float(differences.std() / np.sqrt(len(differences)))
 
 
 def brier(p: Floats, target: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,23 +15,25 @@ from numpy.typing import NDArray
 from service.answers import (
     UNANSWERABLE,
     Evidence,
+    agreement,
     answer_type,
     evidence_of_candidates,
     is_unanswerable,
     match_key,
-    vqa_accuracy,
+    mostly_unanswerable,
 )
-from service.errors import DataError, ImageError
+from service.errors import DataError
 from service.evaluation.layout import PREDICTIONS_FILE, SIGHTED
 from service.evaluation.reporting.predictions import read_run
-from service.images import decode_image, picture_statistics
+from service.images import picture_statistics, read_picture
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Statistics = Mapping[str, float]
 
 _THREADS: Final = 4
-_COLUMNS: Final = ("question_id", "image", "candidates", "off_set", "answers", "model", "revision")
+_NOT_READ: Final = "question_not_understood"  # is held back whatever its evidence says
+_COLUMNS: Final = ("question_id", "image", "image_sha256", "candidates", "off_set", "answers", "model", "revision")
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,7 @@ class Samples:
     Attributes:
         evidence: as serving would have it.
         kinds: the answer type of the best answerable answer.
-        accuracy: of that answer, in [0, 1]: VQA accuracy with all texts normalised; an exact match where there is one
-            right answer alone.
+        accuracy: of that answer, in [0, 1] (`service.answers.agreement`).
         answerable: whether people could answer it: whether most of them said something else than "unanswerable".
         pictures: which picture each is about, numbered from 0.
         statistics: of each picture.
@@ -79,13 +81,13 @@ def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) 
     if SIGHTED not in run.views:
         raise DataError(place, "the pictures were never shown (no view `sighted`); nothing can be fitted to that")
     view = run.views[SIGHTED]
-    used = np.flatnonzero(~view.failed)
+    used = np.flatnonzero(~view.failed & ~np.array([_NOT_READ in codes for codes in view.lists("warnings")]))
     if not len(used):
         raise DataError(place, "no question was answered")
     columns = {name: view.table[name].to_pylist() for name in _COLUMNS}
     rows = [_row(place, {name: values[int(k)] for name, values in columns.items()}) for k in used]
-    images, numbers = np.unique(np.array([row.image for row in rows]), return_inverse=True)
-    statistics = _statistics([Path(image) for image in images], advance)
+    images, numbers = np.unique(np.array([(row.image, row.sha256) for row in rows]), axis=0, return_inverse=True)
+    statistics = _statistics([(Path(image), sha256) for image, sha256 in images], advance)
     return Samples(
         evidence=[
             evidence_of_candidates(row.candidates, row.off_set, statistics[int(k)])
@@ -104,6 +106,7 @@ def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) 
 @dataclass(frozen=True, slots=True)
 class _Row:
     image: str
+    sha256: str
     candidates: list[tuple[bool, float]]
     off_set: float | None
     kind: str
@@ -122,14 +125,14 @@ def _row(place: Path, row: Mapping[str, Any]) -> _Row:
             place, f"there are none; a calibration needs them ({missing})", f"question {row['question_id']}"
         )
     best = next((answer for answer, _ in listed if not is_unanswerable(answer)), "")
-    nothing_said = sum(map(is_unanswerable, answers))
     return _Row(
         image=row["image"],
+        sha256=row["image_sha256"] or "",
         candidates=[(is_unanswerable(answer), probability) for answer, probability in listed],
         off_set=row["off_set"],
         kind=answer_type(match_key(best)),
         accuracy=_accuracy(best, answers),
-        answerable=2 * nothing_said < len(answers),
+        answerable=not mostly_unanswerable(answers),
         model=row["model"] or "",
         revision=row["revision"] or "",
     )
@@ -140,10 +143,10 @@ def _accuracy(best: str, answers: Sequence[str]) -> float:
         return 0.0
     # The family of "unanswerable" is one answer to the service, and never the best answerable one.
     said = [UNANSWERABLE if is_unanswerable(answer) else match_key(answer) for answer in answers]
-    return float(match_key(best) == said[0]) if len(said) == 1 else vqa_accuracy(match_key(best), said)
+    return agreement(match_key(best), said)
 
 
-def _statistics(images: Sequence[Path], advance: Callable[[int], None]) -> list[Statistics]:
+def _statistics(images: Sequence[tuple[Path, str]], advance: Callable[[int], None]) -> list[Statistics]:
     found = []
     with ThreadPoolExecutor(_THREADS) as pool:
         for statistics in pool.map(_look_at, images):
@@ -152,10 +155,9 @@ def _statistics(images: Sequence[Path], advance: Callable[[int], None]) -> list[
     return found
 
 
-def _look_at(image: Path) -> Statistics:
-    try:
-        return picture_statistics(decode_image(image.read_bytes()).picture)
-    except OSError as error:
-        raise DataError(image, f"it cannot be read: {error.strerror}") from error
-    except ImageError as error:
-        raise DataError(image, error.detail) from error
+def _look_at(image: tuple[Path, str]) -> Statistics:
+    path, sha256 = image
+    decoded, data = read_picture(path)
+    if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(path, "it is not the picture any more that was asked about; run `vqa eval` again")
+    return picture_statistics(decoded.picture)

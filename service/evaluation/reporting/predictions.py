@@ -35,9 +35,12 @@ _TEXTS = (
     "model",
     "revision",
     "calibration",
+    "image_sha256",
     "error",
     "detail",
 )
+_LISTS = ("answers", "warnings", "hints")
+_SINCE_THEN_NEW = ("hints",)  # not in older runs
 _NUMBERS = (
     "accuracy",
     "confidence",
@@ -79,6 +82,10 @@ class View:
         """A column of yes and no; no where there is neither."""
         return np.asarray(self.table[column].fill_null(False).to_numpy(), dtype=np.bool_)
 
+    def lists(self, column: str) -> list[list[str]]:
+        """A column of lists of texts; empty where there is none."""
+        return [[text for text in texts or () if text is not None] for texts in self.table[column].to_pylist()]
+
     def known(self, column: str) -> Flags:
         """Where a column has a value."""
         return np.asarray(self.table[column].is_valid().to_numpy(), dtype=np.bool_)
@@ -90,7 +97,7 @@ class View:
     @cached_property
     def answers(self) -> list[list[str]]:
         """What people said, question by question."""
-        return [[text for text in said or () if text is not None] for said in self.table["answers"].to_pylist()]
+        return self.lists("answers")
 
     @cached_property
     def accuracy(self) -> Floats:
@@ -228,7 +235,11 @@ def _checked(path: Path, table: pa.Table) -> pa.Table:
 
     types = dict.fromkeys(_TEXTS, pa.string()) | dict.fromkeys(_NUMBERS, pa.float64())
     candidate = pa.struct([("answer", pa.string()), ("probability", pa.float64())])
-    types |= dict.fromkeys(_FLAGS, pa.bool_()) | {"answers": pa.list_(pa.string()), "candidates": pa.list_(candidate)}
+    types |= dict.fromkeys(_FLAGS, pa.bool_()) | dict.fromkeys(_LISTS, pa.list_(pa.string()))
+    types |= {"candidates": pa.list_(candidate)}
+    for name in _SINCE_THEN_NEW:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(table.num_rows, types[name]))
     missing = [name for name in types if name not in table.column_names]
     if missing:
         raise DataError(path, f"columns are missing: {', '.join(missing)}; was it written by `vqa eval`?")

@@ -19,7 +19,7 @@ RING = np.pi * (45**2 - 34**2)
 
 
 def _drawn(folder: Path, seed: int = 0, count: int = COUNT) -> Path:
-    command = [sys.executable, "-m", "models.seal", "--out", folder, "--count", str(count), "--seed", str(seed)]
+    command = [sys.executable, "-m", "models.line_camera", "--out", folder, "--count", str(count), "--seed", str(seed)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return folder
 

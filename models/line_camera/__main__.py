@@ -1,4 +1,4 @@
-"""Draw the line camera's pictures and their CSV: `python -m models.seal --out build/seal --count 600`."""
+"""Draw the line camera's pictures and their CSV: `python -m models.line_camera --out build/seal --count 600`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from models.seal.jars import draw, questions
+from models.line_camera.jars import draw, questions
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m models.seal", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m models.line_camera", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True, help="folder to write: pictures/ and seal.csv")
     parser.add_argument("--count", type=int, default=600, help="pictures; default 600")
