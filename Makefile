@@ -164,7 +164,7 @@ fine-tune: install install-export
 	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
 	rm -rf $(OWN)/run
 	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint "$(FROM)" \
-	  --ruined 0.1 --questions-a-picture 3 --steps 1500 --rate 0.3 --evaluate-every 250 $(TUNE)
+	  --ruined 0.1 --questions-a-picture 3 --steps 600 --rate 0.3 --evaluate-every 100 $(TUNE)
 	$(RECIPE).package $(OWN)/run --out models/$(NAME) --description "Fine-tuned on $(notdir $(DATA))"
 	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/calibration.jsonl --out $(OWN)/runs/calibration
 	$(VENV)/bin/vqa calibrate $(OWN)/runs/calibration --model $(NAME) --fitted-on "held-out pictures of $(notdir $(DATA))"

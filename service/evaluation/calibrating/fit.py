@@ -82,7 +82,9 @@ def _fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[
         calibration["confidence"] = named
     if answerability is not None:
         calibration["answerability"] = answerability
-    domain, report = fit_domain(samples.statistics)
+    ruined = np.ones(len(samples.statistics), dtype=np.bool_)
+    ruined[samples.pictures[samples.answerable]] = False
+    domain, report = fit_domain(samples.statistics, ruined.tolist())
     if domain is not None:
         calibration["domain"] = domain
     counts = {"questions": len(samples), "unanswerable": int((~samples.answerable).sum())}
