@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.answers import vqa_accuracy
+from service.answers import agreement, mostly_unanswerable, vqa_accuracy
 
 WORDS = st.sampled_from(["yes", "Yes.", "no", "two", "2", "the dog", "dog", "", "unanswerable"])
 
@@ -56,3 +56,20 @@ def test_bounded_and_blind_to_the_order_of_annotators(prediction, answers, code,
     assert 0.0 <= score <= 1.0
     random.shuffle(answers)
     assert vqa_accuracy(prediction, answers, code) == pytest.approx(score, abs=1e-12)
+
+
+def test_agreement_of_few_people_is_the_share_who_said_the_same() -> None:
+    """Full marks of the official metric need four; a right answer must not look wrong because fewer were asked."""
+    assert [agreement("Two.", ["2"] * n) for n in (1, 2, 3, 4, 10)] == [1.0] * 5
+    assert agreement("intact", ["intact", "intact", "broken"]) == pytest.approx(2 / 3)
+    assert agreement("red", ["blue"]) == 0.0
+    ten = ["red"] * 3 + ["blue"] * 7
+    assert agreement("red", ten) == vqa_accuracy("red", ten, "always") == pytest.approx(0.9)
+    with pytest.raises(ValueError, match="empty"):
+        agreement("red", [])
+
+
+def test_mostly_unanswerable_is_half_at_least() -> None:
+    assert mostly_unanswerable(["unanswerable", "I don't know", "red"])
+    assert mostly_unanswerable(["can't tell", "red"])
+    assert not mostly_unanswerable(["unanswerable", "red", "red"])

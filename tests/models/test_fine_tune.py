@@ -23,7 +23,7 @@ FOLDER = ROOT / "models" / "vilt-shapes"
 EXPORT = os.environ.get("VQA_EXPORT_PYTHON") or str(ROOT / ".venv-export" / "bin" / "python")
 PICTURES = 120
 # Eighteen of them for calibration and as many for the test, with four questions each; four of each again, ruined.
-ASKED, UNANSWERABLE = 18 * 4 + 4, 18 + 4
+ASKED, UNANSWERABLE = 18 * 4 + 4 * 4, 18 + 4 * 4
 SAID = {"yes", "no", "nothing", "broken", "missing", "red", "white", "black", "blue", "unanswerable"}
 
 pytestmark = [
@@ -138,7 +138,7 @@ def test_the_makefile_runs_these_commands() -> None:
     for part in (
         'models.vilt.own_data "seal.csv" --out build/seal/data',
         "models.vilt.train --out build/seal/run --dataset jsonl --annotations build/seal/data/train.jsonl --checkpoint "
-        "models/vilt-shapes --ruined 0.1 --questions-a-picture 3",
+        '"models/vilt-shapes" --ruined 0.1 --questions-a-picture 3',
         "models.vilt.package build/seal/run --out models/seal",
         "--dataset jsonl --annotations build/seal/data/calibration.jsonl --out build/seal/runs/calibration",
         "vqa calibrate build/seal/runs/calibration --model seal",

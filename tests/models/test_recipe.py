@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -183,8 +184,8 @@ print(json.dumps(report))
     softmax, sigmoid = report["softmax"], report["sigmoid"]
     assert softmax["targets"] == [pytest.approx(row) for row in ([0.4, 0.3, 0.2, 0, 0], [0, 0, 0, 1, 0], [0] * 5)]
     # Official accuracy, each person left out in turn: with m of 10 agreeing, m times min(1, (m - 1) / 3) and 10 - m
-    # times min(1, m / 3). So 4 give 1, 3 give (3 * 2/3 + 7) / 10, 2 give (2 * 1/3 + 8 * 2/3) / 10; 3 of 3 give 2/3.
-    assert sigmoid["targets"] == [pytest.approx(row) for row in ([1, 0.9, 0.6, 0, 0], [0, 0, 0, 2 / 3, 0], [0] * 5)]
+    # times min(1, m / 3). So 4 give 1, 3 give (3 * 2/3 + 7) / 10, 2 give (2 * 1/3 + 8 * 2/3) / 10; of three all agree.
+    assert sigmoid["targets"] == [pytest.approx(row) for row in ([1, 0.9, 0.6, 0, 0], [0, 0, 0, 1, 0], [0] * 5)]
     # Zero logits: each of two labels has probability 1/2. log 3 against 0: 3/4 and 1/4 in a softmax, and on their own
     # 3/4 and 1/2.
     assert softmax["even"] == pytest.approx(math.log(2))
@@ -308,7 +309,7 @@ def packaged(smoke_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A models folder with the smoke run's model, made anew in an old one's place, and an int8 copy of it."""
     folder = tmp_path_factory.mktemp("models")
     (folder / "smoke" / "examples").mkdir(parents=True)
-    for name in (*WRITTEN_BY_HAND, "calibration.json", "left-over.txt"):
+    for name in (*WRITTEN_BY_HAND, "model.toml", "calibration.json", "left-over.txt"):
         (folder / "smoke" / name).write_text(name)
     _python("-m", "models.vilt.package", smoke_run, "--out", folder / "smoke", "--demo", "--description", 'a "test"')
     _python("-m", "models.vilt.quantise", folder / "smoke", "--out", folder / "smoke-int8")
@@ -334,6 +335,21 @@ def test_packaging_anew_keeps_what_was_written_by_hand(packaged: Path) -> None:
     assert not (packaged / "smoke" / "left-over.txt").exists()
     assert not (packaged / "smoke" / "calibration.json").exists()
     assert sorted(path.name for path in packaged.iterdir()) == ["smoke", "smoke-int8"]
+
+
+@pytest.mark.parametrize("name", ["no-model", ".", "-x"])
+def test_a_recipe_never_takes_the_place_of_what_is_no_model(packaged: Path, smoke_run: Path, name: str) -> None:
+    (packaged / "no-model").mkdir(exist_ok=True)
+    (packaged / "no-model" / "precious.py").write_text("")
+    for module, *arguments in (
+        ("models.vilt.package", smoke_run, "--out", packaged / name),
+        ("models.vilt.names", f"{packaged}/{name}"),
+    ):
+        done = _python("-m", module, *arguments, check=False)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr
+    assert (packaged / "no-model" / "precious.py").is_file()
+    shutil.rmtree(packaged / "no-model")
 
 
 def test_a_quantised_folder_is_smaller_and_serves(packaged: Path) -> None:
