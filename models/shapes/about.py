@@ -77,6 +77,11 @@ def _with_article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
+def object_slots(name: str) -> dict[str, str]:
+    """The slots of an everyday object: alone, with its article."""
+    return {"object": name, "an_object": _with_article(name)}
+
+
 def color_slots(color: str) -> dict[str, str]:
     """The slots of a colour: alone, with its article."""
     return {"color": color, "a_color": _with_article(color)}

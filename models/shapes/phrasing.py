@@ -1,18 +1,19 @@
-"""How questions are worded: templates by kind of question, in groups that never share a wording.
+"""How questions are worded: templates by kind of question (`wordings/`), in groups that never share a wording.
 
 Slots: {a} a thing with its article ("a red shape"), {thing} and {things} without ("red shape", "red shapes"),
 {noun} "shape" or the name of one, {name} the name of one, {color} a colour, {a_color} a colour with its article,
 {size} a superlative ("biggest"), {one} and {other} things that a scene has once, {side} "left" or "right",
-{object} an everyday object that no drawing here shows.
+{object} an everyday object that no drawing here shows, {an_object} the same with its article.
 """
 
 from __future__ import annotations
 
+import tomllib
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
-from models.shapes import wordings_calibration, wordings_test, wordings_train
 from models.shapes.kinds import Kind
-from models.shapes.wordings_train import EASY
 
 __all__ = ["EASY", "OBJECTS", "TEMPLATES", "Group", "Kind"]
 
@@ -25,14 +26,17 @@ class Group(StrEnum):
     TEST = "test"
 
 
-TEMPLATES: dict[Group, dict[Kind, tuple[str, ...]]] = {
-    Group.TRAIN: wordings_train.TEMPLATES,
-    Group.CALIBRATION: wordings_calibration.TEMPLATES,
-    Group.TEST: wordings_test.TEMPLATES,
-}
+def _read(group: Group) -> dict[str, Any]:
+    with (Path(__file__).parent / "wordings" / f"{group}.toml").open("rb") as file:
+        return tomllib.load(file)
 
-OBJECTS: dict[Group, tuple[str, ...]] = {
-    Group.TRAIN: wordings_train.OBJECTS,
-    Group.CALIBRATION: wordings_calibration.OBJECTS,
-    Group.TEST: wordings_test.OBJECTS,
-}
+
+def _by_kind(table: dict[str, list[str]]) -> dict[Kind, tuple[str, ...]]:
+    return {Kind(name): tuple(templates) for name, templates in table.items()}
+
+
+_WORDINGS = {group: _read(group) for group in Group}
+TEMPLATES: dict[Group, dict[Kind, tuple[str, ...]]] = {g: _by_kind(w["templates"]) for g, w in _WORDINGS.items()}
+EASY: dict[Kind, tuple[str, ...]] = _by_kind(_WORDINGS[Group.TRAIN]["easy"])
+"""easy-VQA's own templates."""
+OBJECTS: dict[Group, tuple[str, ...]] = {group: tuple(words["objects"]) for group, words in _WORDINGS.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from models.shapes.about import About, color_slots, thing_slots, yes_no
+from models.shapes.about import About, color_slots, object_slots, thing_slots, yes_no
 from models.shapes.phrasing import Group, Kind
 from models.shapes.questions import EASY_SHARE, SIDES, UNANSWERABLE, Phraser, Question, pick
 from models.shapes.scene import COLORS, SHAPES, SQUARE, Scene, Shape
@@ -21,14 +21,14 @@ SHARES: dict[str, float] = {
     "color": 0.09,
     "shape": 0.12,
     "shape_of_color": 0.06,
-    "extreme": 0.1,
+    "extreme": 0.12,
     "present": 0.18,
     "absent": 0.18,
     "is_color": 0.05,
     "it_is": 0.03,
-    "count": 0.14,
-    "side": 0.1,
-    "is_on_side": 0.05,
+    "count": 0.18,
+    "side": 0.16,
+    "is_on_side": 0.1,
     "object_present": 0.02,
     "false_premise": 0.04,
     "off_topic": 0.03,
@@ -197,7 +197,7 @@ def _two_beside(about: About) -> tuple[str, str, str] | None:
     if len(shapes) < 2:
         return None
     first, second = (shapes[int(k)] for k in about.rng.choice(len(shapes), 2, replace=False))
-    offset = (first.box[0] + first.box[2] / 2) - (second.box[0] + second.box[2] / 2)
+    offset = first.middle[0] - second.middle[0]
     one, other = about.noun_of(first), about.noun_of(second)
     if one is None or other is None or abs(offset) < CLEARLY_BESIDE * about.scene.width:
         return None
@@ -221,13 +221,13 @@ def _is_on_side(about: About) -> Question | None:
 
 
 def _object_present(about: About) -> Question | None:
-    text = about.phrase(Kind.OBJECT_PRESENT, object=about.words.everyday_object(about.rng))
+    text = about.phrase(Kind.OBJECT_PRESENT, **object_slots(about.words.everyday_object(about.rng)))
     return Question(text, "no", "object_present")
 
 
 def _off_topic(about: About) -> Question | None:
     kind = Kind.OFF_TOPIC if about.chance(0.4) else Kind.OBJECT_ATTRIBUTE
-    text = about.phrase(kind, object=about.words.everyday_object(about.rng))
+    text = about.phrase(kind, **object_slots(about.words.everyday_object(about.rng)))
     return Question(text, UNANSWERABLE, "off_topic")
 
 

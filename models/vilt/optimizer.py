@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -57,23 +55,8 @@ class MuonWithAdamW:
             optimizer.load_state_dict(state)
 
 
-@dataclass(frozen=True)
-class Cycle:
-    """Learning rates from a step on: linear warm-up to a peak, then a cosine of so many steps down to `FINAL_SHARE`."""
-
-    begin: int
-    steps: int
-    peak: float = 1.0
-
-    def share(self, step: int) -> float:
-        """Share of the full learning rate at a step."""
-        done = step - self.begin
-        warmup = min(1.0, (done + 1) / WARMUP_STEPS)
-        cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, done / self.steps)))
-        return self.peak * warmup * (FINAL_SHARE + (1 - FINAL_SHARE) * cosine)
-
-
-def schedule(step: int, cycles: Sequence[Cycle]) -> float:
-    """Share of the full learning rate at a step: a later cycle takes over from an earlier one where it begins
-    (Loshchilov and Hutter 2017)."""
-    return next(cycle for cycle in reversed(cycles) if step >= cycle.begin).share(step)
+def schedule(step: int, steps: int) -> float:
+    """Share of the full learning rate at a step: linear warm-up, then a cosine down to `FINAL_SHARE`."""
+    warmup = min(1.0, (step + 1) / WARMUP_STEPS)
+    cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
+    return warmup * (FINAL_SHARE + (1 - FINAL_SHARE) * cosine)

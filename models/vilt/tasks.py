@@ -15,8 +15,7 @@ from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.optimizer import Cycle
-from models.vilt.sources import RELATIONS_FROM, FileSource, ShapesSource, Source
+from models.vilt.sources import FileSource, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
@@ -25,7 +24,6 @@ from service.evaluation.running.datasets import check_pictures, load
 from service.evaluation.running.formats.base import Sources
 
 MOST_VALIDATION_QUESTIONS = 2000
-SHAPES_STEPS = 17000
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,6 @@ class Task:
         source: training examples.
         validation: what the curve is measured on, by name.
         about: what it is, in words; a run is only resumed with the same.
-        cycles: of the learning rate; empty takes one over all steps.
     """
 
     labels: tuple[str, ...]
@@ -46,7 +43,6 @@ class Task:
     source: Source
     validation: Mapping[str, Sequence[Example]]
     about: str
-    cycles: Sequence[Cycle] = ()
 
 
 def shapes_task(seed: int, smoke: bool = False) -> Task:
@@ -63,7 +59,6 @@ def shapes_task(seed: int, smoke: bool = False) -> Task:
         source=ShapesSource(data, train),
         validation=validation,
         about="drawn shapes and easy-VQA",
-        cycles=(Cycle(0, 15000), Cycle(RELATIONS_FROM, SHAPES_STEPS - RELATIONS_FROM, 0.6)),
     )
 
 

@@ -30,10 +30,10 @@ from models.shapes.examples import Example
 from models.vilt.batches import Batches, Collator, Inputs
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.embedding import deterministic, make_deterministic
-from models.vilt.optimizer import Cycle, MuonWithAdamW, schedule
+from models.vilt.optimizer import MuonWithAdamW, schedule
 from models.vilt.sources import Source
 from models.vilt.targets import ScoreKind, Targets
-from models.vilt.tasks import SHAPES_STEPS, Task, data_task, shapes_task
+from models.vilt.tasks import Task, data_task, shapes_task
 from service.answers import agreement
 from service.errors import DataError
 from service.evaluation.running.datasets import FORMATS
@@ -44,7 +44,7 @@ from service.evaluation.running.formats.base import NoFileError, Sources
 class Settings:
     """Everything that decides what a run gives, apart from data and machine."""
 
-    steps: int = SHAPES_STEPS
+    steps: int = 20000
     seed: int = 0
     scores: ScoreKind = "softmax"
     rate: float = 1.0  # of the full learning rates
@@ -86,7 +86,6 @@ class Run:
         self.targets = Targets(task.labels, settings.scores)
         self.labels = task.labels
         self.about = task.about
-        self.cycles = task.cycles or (Cycle(0, settings.steps),)
         self.collate = Collator(task.checkpoint, self.targets)
         source: Source = task.source
         self.batches = Batches(source, self.collate, settings.pictures, settings.questions, settings.seed)
@@ -126,7 +125,7 @@ class Run:
         loss = self.targets.loss(logits, targets.to(self.device))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step(self.settings.rate * schedule(self.step, self.cycles))
+        self.optimizer.step(self.settings.rate * schedule(self.step, self.settings.steps))
         self.average.update_parameters(self.model)
         self.loss = loss.item() if self.step == 0 else 0.98 * self.loss + 0.02 * loss.item()
         self.step += 1
@@ -138,7 +137,7 @@ class Run:
             "step": self.step,
             "seconds": round(self.seconds),
             "questions": self.asked,
-            "learning_rate": round(self.settings.rate * schedule(self.step, self.cycles), 4),
+            "learning_rate": round(self.settings.rate * schedule(self.step, self.settings.steps), 4),
             "loss": round(self.loss, 4),
             "accuracy": json.dumps({name: found.pop("all") for name, found in scores.items()}),
             "topics": json.dumps({f"{name}: {t}": v for name, found in scores.items() for t, v in found.items()}),

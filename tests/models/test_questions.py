@@ -28,11 +28,18 @@ _THING = re.compile(rf"\b(?:({_COLOR}) )?({_NOUN})s?\b")
 _ABOUT_THE_ONLY_SHAPE = {
     "what", "which", "color", "colour", "is", "it", "its", "does", "have", "do", "you", "see", "the", "of", "shape",
     "shapes", "in", "image", "picture", "contain", "present", "name", "this", "there", "kind", "can", "shown", "here",
-    "show", "called",
+    "show", "called", "figure", "would", "call", "that", "has", "a", "contains", "drawing",
 }  # fmt: skip
-# One of the everyday objects has the name of a colour.
-_FRUIT = re.compile(rf"\b(a|the|my|this) orange\b(?! ({_NOUN}))")
-_OBJECT = re.compile(r"(is there|can you see|do you see|does (the picture|this image) show) a [a-z]+\b")
+_OBJECT = re.compile(
+    r"(is there|there is|can you see|do you see|does (the|this) (picture|image|drawing) show( you)?) (an?|any) [a-z]+\b"
+    r"|is (an?|any) [a-z]+ (visible|part of the picture)\b"
+)
+# What may stand before a question and changes nothing.
+_BEFORE = re.compile(
+    r"((in (the|this) (image|picture|drawing),|can you tell me( if)?|do you know( if)?|tell me,?|please|do you see that"
+    r"|is it (so|true) that) )+"
+)
+_NOT = {"no", "not", "missing", "absent", "lack"}
 
 
 @dataclass(frozen=True)
@@ -60,25 +67,27 @@ def _size(shape: Shape) -> float:
 
 def _believe(text: str, scene: Scene) -> str:
     """The right answer from the words and the scene's shapes alone: no topic, nothing of the generator's own logic."""
+    before = _BEFORE.match(text)
+    text, stated = text[before.end() if before else 0 :], bool(before) and before[0].endswith("that ")
     words = re.findall(r"[a-z]+", text)
     things = _things(text)
-    if re.match(r"how many|count|what is the number of", text):
+    if re.match(r"how many|(can you )?count|what (is the )?(number|count) of", text):
         return str(len(things[0].among(scene))) if things else UNANSWERABLE
     if {"left", "right"} & set(words) or "which side" in text:
         return _beside(text, scene)
     if found := {"biggest", "largest", "smallest"} & set(words):
         shape = (min if "smallest" in found else max)(scene.shapes, key=_size)
-        return shape.color if {"color", "colour"} & set(words) else shape.kind
-    if words[0] in ("is", "are", "does", "do", "can", "would"):
+        return shape.color if {"color", "colour", "colors"} & set(words) else shape.kind
+    if stated or words[0] in ("is", "are", "does", "do", "can", "would", "could", "there"):
         return _yes_or_no(text, words, scene)
-    if {"color", "colour"} & set(words):
+    if {"color", "colour", "colors"} & set(words):
         named = [thing for thing in things if thing.noun in (*NAMES, "shape")]
         matching = named[0].among(scene) if named else _only_shape(words, scene)
         return matching[0].color if len(matching) == 1 else UNANSWERABLE
-    if color := next((w for w in words if w in COLORS and not _FRUIT.search(text)), None):
+    if color := next((w for w in words if w in COLORS), None):
         matching = _Thing(color, "shape").among(scene)
         return matching[0].kind if len(matching) == 1 else UNANSWERABLE
-    if "shape" in words or "shown" in words:
+    if {"shape", "shown", "figure"} & set(words):
         matching = _only_shape(words, scene)
         return matching[0].kind if matching else UNANSWERABLE
     return UNANSWERABLE
@@ -90,7 +99,7 @@ def _only_shape(words: list[str], scene: Scene) -> list[Shape]:
 
 
 def _beside(text: str, scene: Scene) -> str:
-    found = _THING.search(text, re.search(r"(left|right|side) of the ", text).end())
+    found = _THING.search(text, re.search(r"(left of|right of|side of|than|look at|seen from) the ", text).end())
     other = _Thing(found[1], found[2])
     [one] = _things(text[: found.start()] + text[found.end() :])
     places = [[s.box[0] + s.box[2] / 2 for s in thing.among(scene)] for thing in (one, other)]
@@ -98,18 +107,18 @@ def _beside(text: str, scene: Scene) -> str:
         return UNANSWERABLE
     assert abs(places[0][0] - places[1][0]) >= 0.15 * scene.width - 1e-9, "a side that people would not agree on"
     side = "left" if places[0] < places[1] else "right"
-    asked = {"left", "right"} & set(text.replace(found[0], "").split())
+    asked = {"left", "right"} & set(re.findall(r"[a-z]+", text))
     return ("yes" if {side} == asked else "no") if len(asked) == 1 else side
 
 
 def _yes_or_no(text: str, words: list[str], scene: Scene) -> str:
     """Whether there is such a thing; of one that is there alone ("is the circle red?") that is the same."""
-    color = next((w for w in words if w in COLORS and not _FRUIT.search(text)), None)
+    color = next((w for w in words if w in COLORS), None)
     name = next((w.removesuffix("s") for w in words if w.removesuffix("s") in NAMES), None)
     if not (color or name):
         return "no" if _OBJECT.match(text) else UNANSWERABLE
     there = bool(_Thing(color, name or "shape").among(scene))
-    return "yes" if there != bool({"no", "not", "missing"} & set(words)) else "no"
+    return "yes" if there != bool(_NOT & set(words)) else "no"
 
 
 def _asked(split: Split, pictures: int, each: int) -> list[tuple[Question, Scene]]:
@@ -172,7 +181,6 @@ def test_answers_are_balanced_enough_to_need_the_picture(split: Split) -> None:
 def test_topics_come_in_the_shares_that_are_stated_where_a_scene_carries_them() -> None:
     """What every scene carries comes at least as often as stated; the others share what is left."""
     topics = Counter(question.topic for question, _ in _asked(Split.VAL, 1200, 6))
-    assert sum(SHARES.values()) == pytest.approx(1.0, abs=0.2)
     for topic in ("present", "absent", "count", "off_topic", "object_present"):
         assert topics[topic] / topics.total() > 0.9 * SHARES[topic] / sum(SHARES.values())
 
@@ -207,7 +215,7 @@ def _slots(objects: str) -> dict[str, str]:
     return {
         "thing": thing, "things": f"{thing}s", "a": f"an? {thing}", "noun": noun, "name": "|".join(NAMES),
         "color": color, "a_color": f"an? (?:{color})", "size": "biggest|largest|smallest", "one": thing, "other": thing,
-        "side": "left|right", "object": objects,
+        "side": "left|right", "object": objects, "an_object": f"an? (?:{objects})",
     }  # fmt: skip
 
 
@@ -250,6 +258,7 @@ def test_no_wording_filled_anyhow_is_a_training_question() -> None:
                                     OBJECTS[group])
                 )  # fmt: skip
                 words = {"color": color, "name": name, "noun": name, "size": size, "side": side, "object": thing}
+                words["an_object"] = f"a {thing}"
                 one = name if rng.random() < 0.5 else f"{color} {name}"
                 article = "an" if one[0] in "aeiou" else "a"
                 words |= {"thing": one, "things": f"{one}s", "a": f"{article} {one}", "one": one, "other": other}
@@ -261,7 +270,7 @@ def test_made_up_words_come_in_the_share_asked_for() -> None:
     asker = Asker(Group.TRAIN, shares={"object_present": 1.0}, invented=0.3)
     questions = [q for rng in islice(stream(Split.TRAIN, 2), 300) for q in asker.ask(easy_scene(rng), rng, 10)]
     known = set(OBJECTS[Group.TRAIN])
-    invented = [re.search(r" a ([a-z]+)\b", q.text)[1] not in known for q in questions]
+    invented = [not known & set(re.findall(r"[a-z]+", q.text)) for q in questions]
     assert np.mean(invented) == pytest.approx(0.3, abs=5 * (0.3 * 0.7 / 3000) ** 0.5)
 
 
