@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_from_a_run_to_calibrated_replies(run: Path, models: Path) -> None:
     assert report["revision"] == after.revision != before.revision
     assert (fitted.fitted_on, fitted.questions) == ("drawn shapes", report["questions"])
     assert report["questions"] == PICTURES * 3
-    assert report["domain"]["pictures"] == PICTURES
+    assert 50 <= report["domain"]["pictures"] <= PICTURES  # without the few that are ruined
     assert fitted.domain is not None
     assert set(after.files) == set(before.files) | {"calibration.json"}
     verified = vqa("models", "verify", NAME, "--models-dir", models)
@@ -86,7 +87,7 @@ def test_for_a_person(run: Path, models: Path) -> None:
     fitted, manifest = Calibration.load(models / NAME / "calibration.json"), load_manifest(models, NAME)
     assert f"calibration {fitted.id}, revision {manifest.revision}" in done.stdout
     assert "Brier score" in done.stdout
-    assert f"domain: {PICTURES} pictures" in done.stdout
+    assert re.search(r"domain: \d+ pictures, \d+ components", done.stdout)
     assert "default" in done.stdout
     assert done.stderr == ""
 

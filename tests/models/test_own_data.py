@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from models.vilt.own_data import read_csv, write
+from models.vilt.own_data import read_csv, split, write
 from service.errors import DataError
 from service.evaluation.running.datasets import check_pictures, load
 from service.evaluation.running.formats.base import Sources
@@ -88,7 +88,7 @@ def test_pictures_are_found_from_the_files_folder_or_by_their_whole_path(folder:
     [
         ("picture,question", "", ("missing: answer",)),
         ("image,frage,answer", "", ("missing: picture, question",)),
-        ("picture;question;answer", "", ("missing: picture, question, answer",)),
+        ("picture question answer", "", ("missing: picture, question, answer",)),
         (HEADER, "1.png,What, now?,red", ("line 42", "4 values for 3 columns")),
         (HEADER, "1.png,What now?", ("line 42", "2 values for 3 columns")),
         (HEADER, "1.png,,red", ("line 42, question", "empty")),
@@ -257,3 +257,23 @@ def test_a_file_in_the_place_of_the_folder_is_told(folder: Path) -> None:
     (folder / "data").write_text("")
     with pytest.raises(DataError, match="cannot be made"):
         write(_csv(folder, _lines()), folder / "data")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_what_spreadsheets_write_elsewhere_is_read_alike(folder: Path, delimiter: str) -> None:
+    lines = [HEADER, *_lines()]
+    (folder / "theirs.csv").write_text("\n".join(line.replace(",", delimiter) for line in lines))
+    assert read_csv(folder / "theirs.csv") == read_csv(_csv(folder, _lines()))
+
+
+def test_what_belongs_together_is_not_parted(folder: Path) -> None:
+    """Copies of a picture under other names, and what a column `group` names alike."""
+    for number in range(0, PICTURES, 2):
+        (folder / f"{number + 1}.png").write_bytes((folder / f"{number}.png").read_bytes())
+    parts = split(read_csv(_csv(folder, _lines())), seed=3)
+    of_pair = [{int(asked.picture.stem) // 2 for asked in part} for part in parts.values()]
+    assert sum(map(len, of_pair)) == PICTURES // 2
+    lines = [f"{line},day {number // 4}" for number, line in enumerate(_lines())]
+    (folder / "days.csv").write_text("\n".join([f"{HEADER},group", *lines]))
+    parts = split(read_csv(folder / "days.csv"), seed=3)
+    assert sum(len({asked.group for asked in part}) for part in parts.values()) == PICTURES // 4
