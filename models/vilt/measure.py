@@ -21,6 +21,7 @@ from service.answers import match_key, mostly_unanswerable, vqa_accuracy
 from service.evaluation.reporting.calibration_figures import brier_score, equal_width_bins
 from service.evaluation.reporting.predictions import Run, View, read_run
 from service.gateway.reply import OUTSIDE_MODEL_DOMAIN
+from service.scoring.advqa import human_agreement
 from service.scoring.reliability import risk_coverage_curve
 
 BINS = 15
@@ -50,7 +51,7 @@ def people(view: View) -> dict[str, Any]:
         commonest = Counter(Counter(answers).most_common(1)[0][0] for answers in said).most_common(1)[0][0]
         found[name] = {
             "best_possible": _percent([max(vqa_accuracy(a, answers) for a in set(answers)) for answers in said]),
-            "a_person": _percent([_a_person(answers) for answers in said]),
+            "a_person": _percent([human_agreement([{"answer": a} for a in answers]) for answers in said]),
             "majority": {"answer": commonest, "accuracy": _percent([vqa_accuracy(commonest, a) for a in said])},
         }
     return found
@@ -156,12 +157,6 @@ def _own_best(view: View) -> tuple[np.ndarray, np.ndarray]:
 
 def _flagged(view: View) -> np.ndarray:
     return np.array([OUTSIDE_MODEL_DOMAIN.code in codes for codes in view.lists("hints")])
-
-
-def _a_person(answers: Sequence[str]) -> float:
-    """The mean accuracy of each person's answer against the others', as VQA's authors measure people."""
-    others = [[*answers[:k], *answers[k + 1 :]] for k in range(len(answers))]
-    return float(np.mean([min(1.0, rest.count(a) / 3) for a, rest in zip(answers, others, strict=True)]))
 
 
 def _percent(shares: Sequence[float] | np.ndarray) -> float:

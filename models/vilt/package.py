@@ -102,6 +102,7 @@ def put_in_place(made: Path, out: Path) -> None:
     try:
         made.rename(out)
     except BaseException:
+        # Also where it is interrupted: a model folder that was there is there again, whatever happened.
         if old.exists():
             old.rename(out)
         raise

@@ -44,10 +44,7 @@ def main() -> None:
         made = Path(scratch) / "model"
         shutil.copytree(given.folder, made, ignore=shutil.ignore_patterns(*OF_THE_ORIGINAL))
         quantise(given.folder / "model.onnx", made / "model.onnx")
-        text = (made / "model.toml").read_text("utf-8")
-        old, new = (f'name = "{path.resolve().name}"' for path in (given.folder, given.out))
-        (made / "model.toml").write_text(text.replace(old, new, 1))
-        rewrite_digests(made)
+        rewrite_digests(made, name=given.out.resolve().name)
         made.rename(given.out)
     sizes = [(path / "model.onnx").stat().st_size / 1e6 for path in (given.folder, given.out)]
     print(f"{given.out}: {sizes[1]:.2f} MB, was {sizes[0]:.2f} MB")

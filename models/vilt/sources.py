@@ -67,7 +67,7 @@ SIDE_LESSONS = (
     SideLesson(11000, "is the {one} left or right of the {other}?"),
 )
 SIDE_LESSON_SHARE = 0.6  # of pictures; the others are as ever, so that nothing is forgotten
-CLEARLY_BESIDE = 0.2  # of the picture's width
+SIDE_LESSON_OFFSET = 0.2  # of the picture's width: how far apart the two are, at least
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,6 @@ class ShapesRecipe:
     square: float = 0.76  # batches of square pictures; the others are all wide or all tall
     real: float = 0.35  # of square pictures: easy-VQA's own, with the shape moved
     easy: float = 0.2  # of square pictures: drawn in easy-VQA's style; the rest are varied scenes
-    single: float = (
-        0.5  # of `real` and `easy`, and of one shape in varied scenes, what is left once relations are learned
-    )
     lessons: tuple[Lesson, ...] = LESSONS
     invented: float = 0.3  # of everyday objects in questions: made-up words
     mixture: Mixture = field(default_factory=Mixture)
@@ -147,7 +144,7 @@ class ShapesSource:
             if others and first.color != others[0].color:
                 second = others[0]
                 offset = first.middle[0] - second.middle[0]
-                if abs(offset) > CLEARLY_BESIDE * scene.width:
+                if abs(offset) > SIDE_LESSON_OFFSET * scene.width:
                     break
         asked = []
         for _ in range(questions):
@@ -232,14 +229,13 @@ class FileSource:
 
     def _example(self, rng: np.random.Generator, image: Path, questions: int) -> Example:
         asked = self._asked[image]
-        chosen = rng.permutation(len(asked))[:questions]
-        questions = [_question(asked[int(k)]) for k in chosen]
+        chosen = [_question(asked[int(k)]) for k in rng.permutation(len(asked))[:questions]]
         pixels = _altered(self.pixels(image), rng)
         if rng.random() >= self._ruined:
-            return Example(pixels, questions)
+            return Example(pixels, chosen)
         ruined, damage = degrade(pixels, rng, Group.TRAIN)
-        questions = [replace(q, answers=(UNANSWERABLE,) * len(q.answers)) for q in asked_of_a_ruined_picture(questions)]
-        return Example(ruined, questions, damage=damage)
+        chosen = [replace(q, answers=(UNANSWERABLE,) * len(q.answers)) for q in asked_of_a_ruined_picture(chosen)]
+        return Example(ruined, chosen, damage=damage)
 
 
 def _question(asked: AskedExample) -> Question:

@@ -32,6 +32,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -112,7 +113,7 @@ class Calibration:
     answerability: Answerability | None
     domain: Domain | None = None
 
-    @property
+    @cached_property
     def reads_pictures(self) -> bool:
         """Whether any of it is judged by statistics of the picture."""
         fitted = [*(self.confidence.maps.values() if self.confidence else ())]

@@ -125,7 +125,8 @@ def finish(
     if top_k < 0:
         raise VQAError(Code.INVALID_FIELD, "top_k must not be negative.", field="top_k")
     best = posterior.best_answerable()
-    evidence = evidence_of(posterior, statistics)
+    # An uncalibrated model's questions are not looked at any closer.
+    evidence = None if calibration is None else evidence_of(posterior, statistics)
     nothing = posterior.answer_set.unanswerable
     answerable, answerability = _answerable(posterior, calibration, evidence)
     confidence: float | None = None
@@ -140,7 +141,7 @@ def finish(
     else:
         decided, kind = best, answer_type(posterior.answer_set.keys[best])
         answer = posterior.answer_set.spellings[best]
-        if fitted is not None and fitted.applies_to(posterior.score_kind):
+        if evidence is not None and fitted is not None and fitted.applies_to(posterior.score_kind):
             confidence = fitted(evidence, kind)
     abstained = max_risk is not None and (confidence is None or 1.0 - confidence > max_risk + _RISK_TOLERANCE)
     verdict = Verdict(
@@ -162,12 +163,12 @@ def finish(
 
 
 def _answerable(
-    posterior: Posterior, calibration: Calibration | None, evidence: Evidence
+    posterior: Posterior, calibration: Calibration | None, evidence: Evidence | None
 ) -> tuple[bool | None, float | None]:
     """Whether the question can be answered, and the fitted probability that it can."""
     nothing = posterior.answer_set.unanswerable
     fitted = calibration.answerability if calibration is not None else None
-    if fitted is not None and calibration is not None and calibration.applies_to(posterior.score_kind):
+    if evidence and fitted is not None and calibration is not None and calibration.applies_to(posterior.score_kind):
         answerability = fitted(evidence)
         return answerability >= fitted.threshold, answerability
     if not posterior.says_unanswerable:

@@ -13,14 +13,20 @@ from service.backends.manifest import MANIFEST_FILE, ManifestError, ModelManifes
 from service.files import write_whole
 
 
-def rewrite_digests(folder: Path) -> ModelManifest:
+def rewrite_digests(folder: Path, name: str | None = None) -> ModelManifest:
     """Compute the digests of the files that serving reads anew, and put them into `[files]`; all else stays as written.
+
+    Args:
+        folder: the model's.
+        name: another name for the model; None keeps its own.
 
     Raises:
         ManifestError: the manifest cannot be used, or a file that it names is not there.
         DataError: the manifest cannot be written.
     """
     document = _read(folder)
+    if name is not None:
+        document["model"]["name"] = name
     return _write(folder, document, {})
 
 

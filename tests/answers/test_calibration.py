@@ -8,6 +8,7 @@ import pytest
 
 from service.answers import Calibration, CalibrationError, Evidence, ScoreKind
 from service.images import STATISTICS
+from tests.support.bodies import changed
 
 DOMAIN = {
     "kind": "gaussian_mixture",
@@ -134,20 +135,6 @@ def test_scores_of_another_kind_are_not_what_was_fitted():
     assert named.applies_to(ScoreKind.SIGMOID)
 
 
-def changed(path, value):
-    """FITTED with one entry replaced; None takes it out."""
-    body = copy.deepcopy(FITTED)
-    *parents, last = path.split(".")
-    at = body
-    for parent in parents:
-        at = at[parent]
-    if value is None:
-        del at[last]
-    else:
-        at[last] = value
-    return body
-
-
 @pytest.mark.parametrize(
     ("path", "value", "names"),
     [
@@ -184,7 +171,7 @@ def changed(path, value):
 )
 def test_a_calibration_that_cannot_be_used_names_the_key(path, value, names):
     with pytest.raises(CalibrationError, match=names):
-        Calibration.load(changed(path, value))
+        Calibration.load(changed(FITTED, path, value))
 
 
 def test_a_file_that_cannot_be_used_is_named(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 
@@ -15,6 +14,7 @@ from sklearn.mixture import GaussianMixture
 
 from service.answers import Calibration, CalibrationError, Posterior, Vocabulary, finish, read_domain
 from service.images import STATISTICS
+from tests.support.bodies import changed
 
 D, K = 3, 2
 NAMES = STATISTICS[:D]
@@ -95,20 +95,6 @@ def test_a_picture_farther_away_than_floats_reach_is_outside() -> None:
     assert read_domain(normal(scale=[1e-200]), "domain").outside({"brightness": 1.0})
 
 
-def changed(path: str, value: object) -> dict:
-    """The JSON with one entry replaced; None takes it out."""
-    body = copy.deepcopy(JSON)
-    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
-    at = body
-    for parent in parents:
-        at = at[parent]
-    if value is None:
-        del at[last]
-    else:
-        at[last] = value
-    return body
-
-
 @pytest.mark.parametrize(
     ("path", "value", "names"),
     [
@@ -157,7 +143,7 @@ def changed(path: str, value: object) -> dict:
 )
 def test_a_domain_that_cannot_be_used_names_the_key(path, value, names) -> None:
     with pytest.raises(CalibrationError, match=names):
-        read_domain(changed(path, value), "domain")
+        read_domain(changed(JSON, path, value), "domain")
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])

@@ -17,7 +17,6 @@ from service.evaluation.calibrating.maps import (
     MAX_KNOTS,
     Judged,
     at_temperature,
-    brier,
     choose,
     fit_beta,
     fit_identity,
@@ -27,6 +26,7 @@ from service.evaluation.calibrating.maps import (
     fit_temperature,
     linear_fitter,
 )
+from service.evaluation.reporting.calibration_figures import brier_score
 
 N = 6000
 GRID = np.linspace(0.05, 0.999, 200)
@@ -200,7 +200,7 @@ def test_the_right_kind_is_chosen_and_helps(drawn) -> None:
     assert best == "logistic"
     assert [fitted["a"], fitted["b"]] == pytest.approx([0.6, -0.8], abs=0.05)
     assert min(scores, key=scores.get) == "logistic"
-    assert brier(applied(fitted, drawn[0]), drawn[1]) < brier(drawn[0], drawn[1]) - 0.01
+    assert brier_score(applied(fitted, drawn[0]), drawn[1]) < brier_score(drawn[0], drawn[1]) - 0.01
 
 
 @pytest.mark.parametrize(

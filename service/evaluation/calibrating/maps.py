@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from service.answers import LISTED, Evidence, logit, read_map
 from service.errors import needs
+from service.evaluation.reporting.calibration_figures import brier_score
 
 Floats = NDArray[np.float64]
 Map = dict[str, Any]
@@ -93,7 +94,7 @@ def fit_temperature(judged: Judged) -> Map:
     masses, top = judged.masses, judged.top
     for _ in range(3):
         grid = np.linspace(low, high, 17)
-        errors = [brier(at_temperature(masses, top, float(np.exp(g))), judged.target) for g in grid]
+        errors = [brier_score(at_temperature(masses, top, float(np.exp(g))), judged.target) for g in grid]
         best = float(grid[int(np.argmin(errors))])
         step = grid[1] - grid[0]
         low, high = max(lowest, best - step), min(highest, best + step)
@@ -111,7 +112,7 @@ def at_temperature(masses: Floats, top: Floats, temperature: float) -> Floats:
         logs, log_top = np.log(masses), np.log(top)
     largest = logs.max(axis=1)
     powers = np.exp((logs - largest[:, None]) / temperature).sum(axis=1)
-    scaled: Floats = np.exp((log_top - largest) / temperature) / powers
+    scaled: Floats = np.minimum(np.exp((log_top - largest) / temperature) / powers, 1.0)
     return scaled
 
 
@@ -229,11 +230,6 @@ def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dic
 
 def _standard_error(differences: Floats) -> float:
     return float(differences.std() / np.sqrt(len(differences)))
-
-
-def brier(p: Floats, target: Floats) -> float:
-    """Mean squared difference."""
-    return float(((p - target) ** 2).mean())
 
 
 def _applied(fitted: Map, judged: Judged) -> Floats:
