@@ -15,7 +15,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= vilt-shapes
 
-.PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune
+.PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
 .PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
@@ -158,18 +158,27 @@ endif
 # embedded model, or from FROM=FOLDER. TUNE passes further options to the training.
 FROM ?= models/vilt-shapes
 OWN = build/$(NAME)
-fine-tune: install install-export
-	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
-	$(VENV)/bin/python -m models.vilt.names "models/$(NAME)"
-	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
-	rm -rf $(OWN)/run
+fine-tune: own-data install-export
+	rm -rf $(OWN)/run $(OWN)/models
 	$(RECIPE).train --out $(OWN)/run --dataset jsonl --annotations $(OWN)/data/train.jsonl --checkpoint "$(FROM)" \
 	  --ruined 0.1 --questions-a-picture 3 --steps 600 --rate 0.3 --evaluate-every 100 $(TUNE)
-	$(RECIPE).package $(OWN)/run --out models/$(NAME) --description "Fine-tuned on $(notdir $(DATA))"
-	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/calibration.jsonl --out $(OWN)/runs/calibration
-	$(VENV)/bin/vqa calibrate $(OWN)/runs/calibration --model $(NAME) --fitted-on "held-out pictures of $(notdir $(DATA))"
-	$(EVAL) --model $(NAME) --dataset jsonl --annotations $(OWN)/data/test.jsonl --out $(OWN)/runs/test --blind blank
+	$(RECIPE).package $(OWN)/run --out $(OWN)/models/$(NAME) --description "Fine-tuned on $(notdir $(DATA))"
+	$(EVAL) --models-dir $(OWN)/models --model $(NAME) --dataset jsonl --annotations $(OWN)/data/calibration.jsonl \
+	  --out $(OWN)/runs/calibration
+	$(VENV)/bin/vqa calibrate $(OWN)/runs/calibration --models-dir $(OWN)/models --model $(NAME) \
+	  --fitted-on "held-out pictures of $(notdir $(DATA))"
+	$(EVAL) --models-dir $(OWN)/models --model $(NAME) --dataset jsonl --annotations $(OWN)/data/test.jsonl \
+	  --out $(OWN)/runs/test --blind blank
+	$(VENV)/bin/python -m models.vilt.place --take $(OWN)/models/$(NAME) -- "$(NAME)"
 	@echo "models/$(NAME) is ready: make serve MODEL=$(NAME). Its report: $(OWN)/runs/test/report.html"
+
+# What is wrong with the name or the file is said before the training's own environment is made.
+own-data: fine-tune-given install
+	$(VENV)/bin/python -m models.vilt.place -- "$(NAME)"
+	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out "$(OWN)/data"
+
+fine-tune-given:
+	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
 
 # A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL.
 RANDOM_VILT ?= build/vilt-b32-random

@@ -49,7 +49,7 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(path, f"not UTF-8 (at byte {error.start})", f"line {line}") from error
+        raise DataError(path, f"not UTF-8 (at byte {error.start}); save it as UTF-8", f"line {line}") from error
 
 
 def read_json(path: Path) -> Any:

@@ -52,8 +52,8 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """Whether there are weights to start from."""
-        return any((self.folder / name).is_file() for name in ("model.safetensors", "pytorch_model.bin"))
+        """Whether there are weights to start from, in one file or in shards."""
+        return any(any(self.folder.glob(pattern)) for pattern in ("model*.safetensors", "pytorch_model*.bin"))
 
     @cached_property
     def tokenizer(self) -> QuestionTokenizer:

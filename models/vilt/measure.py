@@ -7,6 +7,7 @@ MODEL/MODEL_CARD.md. Needs the extra `eval`, and no torch.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -141,6 +142,13 @@ def exact(view: View) -> dict[str, Any]:
     return {"questions": len(view), "accuracy": _percent(view.accuracy), "by_kind": by_kind}
 
 
+def training(curve: Path) -> dict[str, int]:
+    """How long a run trained, from the end of its curve."""
+    with curve.open(newline="") as file:
+        *_, last = csv.DictReader(file)
+    return {"steps": int(last["step"]), "questions": int(last["questions"]), "seconds": round(float(last["seconds"]))}
+
+
 def _by_type(view: View) -> dict[str, np.ndarray]:
     numbers, names = view.numbered("answer_type")
     return {name: np.flatnonzero(numbers == k) for k, name in sorted(enumerate(names), key=lambda each: each[1])}
@@ -169,6 +177,9 @@ def report(runs: dict[str, Run | None], folder: Path, int8_folder: Path | None =
     parity = folder / "parity.json"
     if parity.is_file():
         found["parity"] = json.loads(parity.read_text())
+    curve = folder / "curve.csv"
+    if curve.is_file():
+        found["training"] = training(curve)
     if (run := runs.get("easy")) is not None:
         found["easy_vqa_test"] = exact(run.views["sighted"])
     if (run := runs.get("shapes")) is not None:

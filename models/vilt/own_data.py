@@ -5,13 +5,15 @@ several people's answers each is a line of its own, or all stand in one, between
 Writes train.jsonl, calibration.jsonl and test.jsonl, as `--dataset jsonl` takes them. Pictures are shared out, so that
 no picture is in two of them, nor a copy of it; pictures that belong together (of one day, of one part) stay together
 where a column `group` says the same for them. Calibration and test get a few pictures more, ruined (dark, blurred,
-blank, noise), whose answer is "unanswerable": what training ruins it ruins in other ways.
+blank, noise), whose answer is "unanswerable": what training ruins it ruins in other ways. Every picture is read once,
+so that a broken one is known at the start.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import io
 import json
 import os
@@ -22,11 +24,11 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from scipy.cluster.hierarchy import DisjointSet
 
 from models.shapes.degrade import degrade
 from models.shapes.phrasing import Group
 from models.shapes.questions import UNANSWERABLE
-from service.backends.manifest import file_digest
 from service.errors import DataError
 from service.files import read_text, write_whole
 from service.images import read_picture
@@ -63,7 +65,8 @@ def read_csv(path: Path) -> list[Asked]:
     """The questions of a CSV file (UTF-8; comma, semicolon or tab), lines of a picture and question taken together.
 
     Raises:
-        DataError: a column or a value is missing, or a picture is not there; the message says in which line.
+        DataError: a column or a value is missing, a picture is not there, or it has two groups; the message says in
+            which line.
     """
     text = read_text(path)
     first = text.partition("\n")[0]
@@ -89,7 +92,7 @@ def _questions(path: Path, reader: Any) -> list[Asked]:
             continue
         place = f"line {reader.line_num}"
         if len(row) != len(header):
-            raise DataError(path, f"{len(row)} values for {len(header)} columns; quote what holds a comma", place)
+            raise DataError(path, f"{len(row)} values for {len(header)} columns; quote what holds a separator", place)
         picture, question, answer = (row[k].strip() for k in places)
         answers = [each.strip() for each in answer.split(BETWEEN) if each.strip()]
         for name, value in (("picture", picture), ("question", question), ("answer", answers)):
@@ -99,8 +102,9 @@ def _questions(path: Path, reader: Any) -> list[Asked]:
         if not _is_file(image):
             raise DataError(path, f"there is no such file: {image}", f"{place}, picture")
         found.setdefault((image, question), []).extend(answers)
-        if GROUP in header:
-            groups[image] = row[header.index(GROUP)].strip()
+        group = row[header.index(GROUP)].strip() if GROUP in header else ""
+        if group and groups.setdefault(image, group) != group:
+            raise DataError(path, f"the picture is in group {groups[image]!r} already", f"{place}, {GROUP}")
     if len({image for image, _ in found}) < MIN_PICTURES:
         raise DataError(path, f"it names fewer than {MIN_PICTURES} pictures; that is too few to train and test on")
     return [
@@ -116,35 +120,74 @@ def _is_file(path: Path) -> bool:
 
 
 def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
-    """The questions of each part; every part gets a group at least, and copies of a picture are one group.
+    """The questions of each part, shared out by pictures in a random order; what belongs together stays together.
+
+    Pictures of one group do, and copies. A part that is full takes no more; a group that is too large for what is left
+    of a part goes elsewhere, unless nothing smaller is left for it.
 
     Raises:
-        DataError: a picture cannot be read.
+        DataError: a picture cannot be read; or there are fewer groups than parts.
     """
-    groups = {each.picture: each.group or file_digest(each.picture) for each in asked}
-    names = sorted(set(groups.values()))
-    order = [names[int(k)] for k in np.random.default_rng(seed).permutation(len(names))]
-    held = {name: max(1, round(share * len(order))) for name, share in SHARES.items() if name != "train"}
-    parts: dict[str, set[str]] = {}
-    for name, count in held.items():
-        parts[name], order = set(order[:count]), order[count:]
-    parts["train"] = set(order)
-    return {name: [each for each in asked if groups[each.picture] in parts[name]] for name in SHARES}
+    sets = _together(asked)
+    if len(sets) < len(SHARES):
+        raise DataError(
+            "the pictures",
+            f"they fall into {len(sets)} groups that stay together (copies, or one name in the column {GROUP!r}), and "
+            f"{', '.join(SHARES)} need one each",
+        )
+    waiting = [sets[int(k)] for k in np.random.default_rng(seed).permutation(len(sets))]
+    pictures = sum(map(len, waiting))
+    parts: dict[str, set[Path]] = {}
+    for name, share in SHARES.items():
+        if name != "train":
+            parts[name], waiting = _filled(waiting, max(1, round(share * pictures)))
+    parts["train"] = set().union(*waiting)
+    return {name: [each for each in asked if each.picture in parts[name]] for name in SHARES}
+
+
+def _together(asked: Sequence[Asked]) -> list[set[Path]]:
+    """The pictures in sets that stay together, in an order that depends on the files alone."""
+    digests = {path: hashlib.sha256(read_picture(path)[1]).hexdigest() for path in {each.picture for each in asked}}
+    joined = DisjointSet(digests)
+    first: dict[object, Path] = {}
+    for each in asked:
+        for mark in (("file", digests[each.picture]), *([(GROUP, each.group)] if each.group else [])):
+            joined.merge(each.picture, first.setdefault(mark, each.picture))
+    return sorted(joined.subsets(), key=lambda paths: min(digests[path] for path in paths))
+
+
+def _filled(sets: Sequence[set[Path]], pictures: int) -> tuple[set[Path], list[set[Path]]]:
+    """So many pictures in whole sets, the first that fit, at least one set; and the sets that are left."""
+    taken: set[Path] = set()
+    left = []
+    for each in sets:
+        if len(taken) + len(each) <= pictures:
+            taken |= each
+        else:
+            left.append(each)
+    if not taken:
+        smallest = min(range(len(left)), key=lambda k: len(left[k]))
+        taken = left.pop(smallest)
+    return taken, left
 
 
 def ruined(asked: Sequence[Asked], group: Group, folder: Path, seed: int) -> Iterator[Asked]:
     """A share of the pictures again, ruined, with all their questions; written into a folder.
 
     Raises:
-        DataError: a picture cannot be read.
+        DataError: a picture cannot be read, or a ruined one not be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     pictures = list(dict.fromkeys(each.picture for each in asked))
     rng = np.random.default_rng([seed, list(Group).index(group)])
     chosen = rng.permutation(len(pictures))[: max(1, round(RUINED_SHARE * len(pictures)))]
     for number, k in enumerate(sorted(int(k) for k in chosen)):
         path = folder.absolute() / f"{number:05d}.png"
-        Image.fromarray(degrade(_pixels(pictures[k]), rng, group)[0]).save(path)
+        spoilt = Image.fromarray(degrade(_pixels(pictures[k]), rng, group)[0])
+        try:
+            spoilt.save(path)
+        except OSError as error:
+            raise DataError(path, f"it cannot be written: {error.strerror or error}") from error
         for each in asked:
             if each.picture == pictures[k]:
                 yield Asked(path, each.question, (UNANSWERABLE,) * len(each.answers))
@@ -166,16 +209,20 @@ def write(path: Path, folder: Path, seed: int = 0) -> dict[str, int]:
         DataError: as `read_csv`, or a file cannot be written.
     """
     parts = split(read_csv(path), seed)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(folder, f"the folder cannot be made: {error.strerror}") from error
+    _make(folder)
     for name, group in RUINED.items():
         parts[name] += ruined(parts[name], group, folder / f"ruined-{name}", seed)
     for name, asked in parts.items():
         lines = (json.dumps(each.row(), ensure_ascii=False) + "\n" for each in asked)
         write_whole(folder / f"{name}.jsonl", "".join(lines).encode())
     return {name: len(asked) for name, asked in parts.items()}
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(folder, f"the folder cannot be made: {error.strerror}") from error
 
 
 def main() -> None:

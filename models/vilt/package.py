@@ -18,12 +18,10 @@ import torch
 from models.vilt.checkpoint import PROCESSOR, TOKENIZER, Checkpoint
 from models.vilt.export import export
 from models.vilt.model import load_model
-from models.vilt.names import check_place
 from models.vilt.parity import compare
+from models.vilt.place import check_place, put_in_place
 from service.backends.digests import rewrite_digests
 
-# Written by hand, or made later; kept when a folder is made anew.
-KEPT = ("MODEL_CARD.md", "examples")
 MANIFEST = """\
 [model]
 name = {name}
@@ -83,30 +81,6 @@ def assemble(run: Path, folder: Path, text: str) -> dict:
     (folder / "model.toml").write_text(text)
     rewrite_digests(folder)
     return parity
-
-
-def put_in_place(made: Path, out: Path) -> None:
-    """Move a folder to its place; what an older one has that is written by hand is copied into it first.
-
-    The older one is kept beside it until the new one is there, and comes back where that fails.
-    """
-    for name in KEPT:
-        if (out / name).is_dir():
-            shutil.copytree(out / name, made / name)
-        elif (out / name).is_file():
-            shutil.copyfile(out / name, made / name)
-    old = out.with_name(f".old-{out.name}")
-    if out.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        out.rename(old)
-    try:
-        made.rename(out)
-    except BaseException:
-        # Also where it is interrupted: a model folder that was there is there again, whatever happened.
-        if old.exists():
-            old.rename(out)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def main() -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from models.shapes.examples import Example, Split, draw_split
+from models.shapes.phrasing import TEMPLATES, Group
 from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.sources import FileSource, ShapesSource, Source
+from models.vilt.sources import SIDE_LESSONS, FileSource, ShapesRecipe, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
@@ -36,6 +37,7 @@ class Task:
         source: training examples.
         validation: what the curve is measured on, by name.
         about: what it is, in words; a run is only resumed with the same.
+        notes: what is odd about it, in sentences.
     """
 
     labels: tuple[str, ...]
@@ -43,6 +45,7 @@ class Task:
     source: Source
     validation: Mapping[str, Sequence[Example]]
     about: str
+    notes: tuple[str, ...] = ()
 
 
 def shapes_task(seed: int, smoke: bool = False) -> Task:
@@ -58,7 +61,7 @@ def shapes_task(seed: int, smoke: bool = False) -> Task:
         checkpoint=Checkpoint.find(SMALL),
         source=ShapesSource(data, train),
         validation=validation,
-        about="drawn shapes and easy-VQA",
+        about=f"drawn shapes and easy-VQA, recipe {_digest(ShapesRecipe(), SIDE_LESSONS, TEMPLATES[Group.TRAIN])}",
     )
 
 
@@ -82,7 +85,8 @@ def data_task(
         seed: chooses what is held out.
 
     Raises:
-        DataError, NoFileError: as `service.evaluation.running.datasets.load`; or pictures are missing.
+        DataError, NoFileError: as `service.evaluation.running.datasets.load`; or pictures are missing, the model cannot
+            read the questions, or the checkpoint cannot be used.
         FileNotFoundError: there is no checkpoint in the folder.
     """
     data = load(dataset, sources)
@@ -92,12 +96,48 @@ def data_task(
         raise DataError(sources.annotations or "the data set", str(error).split(". See")[0]) from error
     train, kept = split_by_picture(data.examples, held_out, seed)
     labels = common_answers(train, most_labels)
-    checkpoint = Checkpoint.find(start or SMALL)
-    edge = checkpoint.processor.shortest_edge
+    folder = start or SMALL
+    try:
+        checkpoint = Checkpoint.find(folder)
+        edge = checkpoint.processor.shortest_edge
+    except ValueError as error:
+        raise DataError(folder, f"no checkpoint that can be trained: {error}") from error
+    notes = unread([e.question for e in data.examples], checkpoint)
+    if start is not None and not checkpoint.has_weights:
+        notes = (*notes, f"{start} has no weights: random ones are trained, by its config.json")
     validation = {"held_out": FileSource(kept[:MOST_VALIDATION_QUESTIONS], edge).whole()} if kept else {}
-    asked = hashlib.sha256(repr([(e.question_id, e.question, e.answers) for e in data.examples]).encode())
-    about = f"{dataset} {asked.hexdigest()[:16]}, {held_out} held out, {ruined} ruined, from {checkpoint.folder}"
-    return Task(labels, checkpoint, FileSource(train, edge, ruined, seed), validation, about)
+    asked = _digest([(e.question_id, str(e.image), e.question, e.answers) for e in data.examples], labels)
+    about = f"{dataset} {asked}, {held_out} held out, {ruined} ruined, from {checkpoint.folder}"
+    return Task(labels, checkpoint, FileSource(train, edge, ruined, seed), validation, about, notes)
+
+
+def unread(questions: Sequence[str], checkpoint: Checkpoint) -> tuple[str, ...]:
+    """What the model will not see of these questions, in sentences with an example; none where it reads all of them.
+
+    Raises:
+        DataError: there is no question of which it knows a word.
+    """
+    encoded = {question: checkpoint.tokenizer.encode(question) for question in dict.fromkeys(questions)}
+    strange = [question for question, each in encoded.items() if each.unknown > each.words or not each.words]
+    cut = [question for question, each in encoded.items() if each.cut]
+    if not any(each.words for each in encoded.values()):
+        raise DataError(
+            checkpoint.tokenizer_file,
+            f"the model knows no word of any question, as of {strange[0]!r}; ask in the language of its vocabulary "
+            "(English, unless the checkpoint is of another)",
+        )
+    found = []
+    if strange:
+        of = f"{len(strange)} of {len(encoded)} questions"
+        found.append(f"of {of} the model does not know most words: {strange[0]!r}")
+    if cut:
+        limit = checkpoint.max_tokens
+        found.append(f"{len(cut)} of {len(encoded)} questions are cut off after {limit} tokens: {cut[0]!r}")
+    return tuple(found)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def split_by_picture(

@@ -189,8 +189,8 @@ class Run:
         state = torch.load(self.folder / "state.pt", weights_only=True, map_location=self.device)
         if state["settings"] != asdict(self.settings):
             raise OtherRunError(f"{self.folder} was begun with other settings: {state['settings']}")
-        if state.get("about", self.about) != self.about:
-            raise OtherRunError(f"{self.folder} was begun on other data: {state['about']}")
+        if state["about"] != self.about:
+            raise OtherRunError(f"{self.folder} was begun on other data: {state['about']}; this is {self.about}")
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -277,6 +277,8 @@ def _run(given: argparse.Namespace) -> None:
         average=0.5 if given.smoke else Settings.average,
         evaluate_every=6 if given.smoke else given.evaluate_every,
     )
+    for note in task.notes:
+        print(f"note: {note}", file=sys.stderr, flush=True)
     run = Run(given.out, settings, task, given.resume, given.device)
     parameters = sum(p.numel() for p in run.model.parameters())
     print(f"parameters={parameters} labels={len(task.labels)} {asdict(settings)}", flush=True)

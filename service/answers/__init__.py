@@ -21,10 +21,11 @@ from service.answers.answer_sets import (
 from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Answerability, Calibration, Confidence
 from service.answers.domain import Domain, read_domain
-from service.answers.evidence import FEATURES, LISTED, Evidence, evidence_of, evidence_of_candidates
+from service.answers.evidence import DIGITS, FEATURES, LISTED, Evidence, evidence_of, evidence_of_candidates
 from service.answers.families import UNANSWERABLE, is_unanswerable, mostly_unanswerable
 from service.answers.keys import match_key
 from service.answers.maps import (
+    EDGE,
     LINEAR_KEYS,
     BetaMap,
     CalibrationError,
@@ -53,6 +54,8 @@ __all__ = [
     "ACCURACY_CODES",
     "CHOICES",
     "CODES",
+    "DIGITS",
+    "EDGE",
     "FEATURES",
     "LINEAR_KEYS",
     "LISTED",

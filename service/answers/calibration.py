@@ -116,9 +116,11 @@ class Calibration:
     @cached_property
     def reads_pictures(self) -> bool:
         """Whether any of it is judged by statistics of the picture."""
-        fitted = [*(self.confidence.maps.values() if self.confidence else ())]
+        fitted: list[CalibrationMap] = []
+        if self.confidence is not None:
+            fitted += [*self.confidence.maps.values(), *(self.confidence.narrowed or {}).values()]
         if self.answerability is not None:
-            fitted.append(self.answerability.model)
+            fitted += [each for each in (self.answerability.model, self.answerability.narrowed) if each is not None]
         plain = [each.inner if isinstance(each, EdgedMap) else each for each in fitted]
         features = {name for each in plain if isinstance(each, LinearMap) for name in each.features}
         return self.domain is not None or bool(features & set(STATISTICS))

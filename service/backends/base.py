@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
 from service.images import DecodedImage
@@ -47,6 +47,10 @@ class Notice:
 
     code: str
     message: str
+
+
+QUESTION_NOT_UNDERSTOOD: Final = "question_not_understood"
+"""The code of the notice that the model knows no word of a question, whose answer is then withheld."""
 
 
 @dataclass(frozen=True, slots=True)

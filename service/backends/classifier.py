@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.answers import AnswerSet, Calibration, Posterior, ScoreKind
-from service.backends.base import Health, ModelInfo, Notice, Pace, Scored, State
+from service.backends.base import QUESTION_NOT_UNDERSTOOD, Health, ModelInfo, Notice, Pace, Scored, State
 from service.backends.layout import Layout, Way
 from service.backends.loading import LayoutSetting, Loader
 from service.backends.manifest import ModelManifest
@@ -211,7 +211,7 @@ class ViltClassifier:
                 )
             )
         if encoded.words == 0:
-            found.append(Notice("question_not_understood", "The model knows no word of the question."))
+            found.append(Notice(QUESTION_NOT_UNDERSTOOD, "The model knows no word of the question."))
         elif encoded.unknown > encoded.words:
             found.append(Notice("question_partly_understood", "The model does not know most words of the question."))
         return tuple(found)

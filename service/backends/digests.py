@@ -40,12 +40,21 @@ def with_calibration(manifest: ModelManifest, name: str, data: bytes) -> ModelMa
         ManifestError: another file of the folder is not what the manifest says; nothing is written.
         DataError: a file cannot be written.
     """
-    old = manifest.calibration.file if manifest.calibration else None
-    if faults := [fault for fault in manifest.faults() if old is None or not fault.startswith(f"{old}:")]:
-        raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
+    check_all_but_calibration(manifest)
     document = _read(manifest.folder)
     document["calibration"] = {"file": name}
     return _write(manifest.folder, document, {name: data})
+
+
+def check_all_but_calibration(manifest: ModelManifest) -> None:
+    """Whether every file but the calibration, which can be fitted anew, is what the manifest says.
+
+    Raises:
+        ManifestError: one is not.
+    """
+    old = manifest.calibration.file if manifest.calibration else None
+    if faults := [fault for fault in manifest.faults() if old is None or not fault.startswith(f"{old}:")]:
+        raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
 
 
 def _read(folder: Path) -> tomlkit.TOMLDocument:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import tomllib
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -26,6 +26,8 @@ def _stays_inside(name: str) -> str:
 
 
 FileName = Annotated[str, AfterValidator(_stays_inside)]
+MODEL_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -38,7 +40,7 @@ class _Strict(BaseModel):
 
 
 class _Model(_Strict):
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    name: ModelName
     kind: Literal["classifier", "generator"]
     task: Literal["visual-question-answering"] = "visual-question-answering"
     description: str = ""

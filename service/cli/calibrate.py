@@ -16,6 +16,7 @@ from service.backends import load_manifest
 from service.cli.options import settings_options
 from service.cli.parameters import Filled, Place
 from service.evaluation.calibrating.calibrate import calibrate
+from service.evaluation.calibrating.samples import run_folder
 from service.settings import load_settings
 
 
@@ -25,7 +26,7 @@ from service.settings import load_settings
 @click.option(
     "--fitted-on",
     type=Filled(),
-    help="What the questions are, in words, for the model's record; default: the folder's name.",
+    help="What the questions are, in words, for the model's record; default: the name of the run's folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @settings_options("models_dir")
@@ -40,7 +41,7 @@ def calibrate_command(predictions: Path, name: str, fitted_on: str | None, as_js
     with Progress(console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal) as bar:
         task = bar.add_task("looking at the pictures", total=None)
         report = calibrate(
-            predictions, manifest, fitted_on or predictions.resolve().name, lambda n: bar.advance(task, n)
+            predictions, manifest, fitted_on or run_folder(predictions).name, lambda n: bar.advance(task, n)
         )
     if as_json:
         click.echo(json.dumps(report, ensure_ascii=False))
@@ -58,11 +59,11 @@ def _print(report: Mapping[str, Any]) -> None:
         cells = ["" if scores.get(kind) is None else f"{scores[kind]:.5f}" for kind in kinds]
         table.add_row(what, *cells, report["chosen"][what])
     Console(width=10_000).print(table)
+    for what, why in report["not_fitted"].items():
+        click.echo(f"{what}: not fitted, {why}")
     domain = report["domain"]
-    click.echo(
-        f"domain: {domain['pictures']:,} pictures"
-        + (f", {domain['components']} components" if "components" in domain else f"; not fitted: {domain['why_not']}")
-    )
+    if "components" in domain:
+        click.echo(f"domain: {domain['pictures']:,} pictures, {domain['components']} components")
     click.echo(
         f"{report['model']}: {report['questions']:,} questions, {report['unanswerable']:,} of them unanswerable; "
         f"calibration {report['calibration']}, revision {report['revision']}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from service.answers import Verdict
+from service.answers import DIGITS, Verdict
 from service.backends import ModelInfo, Notice
 
 
@@ -70,15 +70,12 @@ class Reply:
         return (OUTSIDE_MODEL_DOMAIN,) if self.verdict.outside_domain else ()
 
 
-# Beyond these digits a float says nothing about an answer.
-_DIGITS = 6
-
 _Share = TypeVar("_Share", float, float | None)
 
 
 def told_share(share: _Share) -> _Share:
     """A probability or share, 0 to 1, with as many digits as it is told."""
-    return share if share is None else round(share, _DIGITS)
+    return share if share is None else round(share, DIGITS)
 
 
 def told_ms(seconds: float) -> float:

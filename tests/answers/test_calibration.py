@@ -89,6 +89,12 @@ def test_whether_it_reads_pictures():
         body = copy.deepcopy(FITTED)
         body["confidence"]["maps"]["number"] = {"kind": "linear", "features": [name], "weights": [1], "bias": 0}
         assert Calibration.load(body).reads_pictures
+        linear = {"features": [name], "weights": [1], "bias": 0}
+        for part, narrowed in (("answerability", linear), ("confidence", {"default": {"kind": "linear", **linear}})):
+            body = copy.deepcopy(FITTED)
+            body[part]["narrowed"] = narrowed
+            assert Calibration.load(body).reads_pictures
+    body = copy.deepcopy(FITTED)
     body["confidence"]["maps"]["number"] = {"kind": "linear", "features": ["entropy"], "weights": [1], "bias": 0}
     assert not Calibration.load(body).reads_pictures
     bare = {key: FITTED[key] for key in ("version", "fitted_on", "questions", "target")}

@@ -76,7 +76,7 @@ def test_again_is_the_same_and_the_file_of_predictions_will_do(run: Path, models
     first, second = (json.loads(calibrate(run, models, "--json").stdout) for _ in range(2))
     assert first == second
     assert Calibration.load(models / NAME / "calibration.json").fitted_on == "held-out"
-    by_file = calibrate(run / "predictions.parquet", models, "--json", "--fitted-on", "held-out")
+    by_file = calibrate(run / "predictions.parquet", models, "--json")
     assert by_file.returncode == 0, by_file.stderr
     assert json.loads(by_file.stdout) == first
 
@@ -183,7 +183,34 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None
     assert message in done.stderr
 
 
-def test_the_report_of_one_picture_is_json(tmp_path: Path, models: Path) -> None:
-    rows = [row("a", candidates=(("red", 0.9), ("blue", 0.1)), off_set=0.0, model=NAME, revision="1")]
-    done = calibrate(write_run(tmp_path / "one", rows), models, "--json")
-    assert "NaN" not in done.stdout
+def test_forty_questions_about_one_picture(tmp_path: Path, models: Path) -> None:
+    """There is nothing to compare by, and too little for more; what was left out is told, in JSON and in words."""
+    told = {"candidates": (("red", 0.9), ("blue", 0.1)), "off_set": 0.0, "model": NAME, "revision": "1"}
+    rows = [row(f"q{k}", accuracy=1.0 if k % 4 else 0.0, image="one.png", **told) for k in range(40)]
+    folder = write_run(tmp_path / "one", rows)
+    done = calibrate(folder, models, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout, parse_constant=_not_json)
+    assert report["chosen"] == {"default": "identity"}
+    assert list(report["not_fitted"]) == ["answerability", "domain"]
+    fitted = Calibration.load(models / NAME / "calibration.json")
+    assert (fitted.confidence is None, fitted.answerability, fitted.domain) == (False, None, None)
+    done = calibrate(folder, models)
+    assert "answerability: not fitted, 40 questions that can be answered and 0 that cannot" in done.stdout
+    assert "domain: not fitted, 1 pictures, 50 needed" in done.stdout
+
+
+def test_a_calibration_that_is_gone_is_fitted_anew(run: Path, models: Path) -> None:
+    (models / NAME / "calibration.json").unlink()
+    assert calibrate(run, models).returncode == 0
+    assert load_manifest(models, NAME).faults() == []
+
+
+def test_questions_that_the_model_cannot_read(tmp_path: Path, untouched: Path) -> None:
+    told = {"candidates": (("red", 0.9), ("blue", 0.1)), "off_set": 0.0, "model": NAME, "revision": "1"}
+    rows = [row(name, warnings=("question_not_understood",), **told) for name in "abc"]
+    assert_refused(calibrate(write_run(tmp_path / "unread", rows), untouched), "of 3 the model knows no word")
+
+
+def _not_json(text: str) -> None:
+    raise AssertionError(f"{text} is not JSON")

@@ -66,6 +66,15 @@ def test_few_pictures_give_no_domain(n: int) -> None:
     assert str(MIN_PICTURES) in report["why_not"]
 
 
+@pytest.mark.parametrize(("spoilt", "kept"), [(99, 0), (100, 100)])
+def test_ruined_pictures_belong_to_it_where_there_are_enough_of_them(spoilt: int, kept: int) -> None:
+    given = pictures(np.concatenate([normal(150), normal(spoilt) + 20]))
+    body, report = fit_domain(given, [False] * 150 + [True] * spoilt)
+    assert report["pictures"] == body["pictures"] == 150 + kept
+    domain = read_domain(body, "domain")
+    assert np.mean([domain.outside(each) for each in given[150:]]) == pytest.approx(0.0 if kept else 1.0, abs=0.05)
+
+
 @pytest.mark.parametrize(("n", "sizes"), [(MIN_PICTURES, ["1"]), (99, ["1"]), (100, ["1", "2"])])
 def test_a_component_needs_its_pictures(n: int, sizes: list[str]) -> None:
     _, report = fit_domain(pictures(normal(n)))

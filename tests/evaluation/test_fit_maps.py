@@ -254,3 +254,14 @@ def test_parts_by_mask_and_by_index() -> None:
         assert part.top.tolist() == [0.2, 0.6]
         assert part.target.tolist() == [0.0, 1.0]
         assert part.groups.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.7, 3e4])
+def test_a_feature_that_never_changes_tells_nothing(value: float) -> None:
+    """Its standard deviation may be 1e-17 instead of 0: the mean rounds."""
+    rng = np.random.default_rng(0)
+    features = np.stack([rng.normal(0, 1, 300), np.full(300, value)], axis=1)
+    weights, bias = fit_soft_logistic(features, 1 / (1 + np.exp(-features[:, 0])))
+    assert abs(weights[1]) < 1e-6
+    assert weights[0] == pytest.approx(1, abs=0.05)
+    assert bias == pytest.approx(0, abs=0.05)

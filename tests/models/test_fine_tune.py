@@ -54,7 +54,7 @@ def _run(*command: str | Path) -> str:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
     folder = tmp_path_factory.mktemp("fine-tune")
-    data, run, models = folder / "data", folder / "run", folder / "models"
+    data, run, models = folder / "data", folder / "run", folder / "made"
     _run(sys.executable, "-m", "models.line_camera", "--out", folder, "--count", str(PICTURES))
     with (folder / "seal.csv").open("a", newline="") as file:
         writer = csv.writer(file)
@@ -74,6 +74,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
         "--fitted-on", "held-out pictures of seal.csv",
     )  # fmt: skip
     _run(*evaluate, "--annotations", data / "test.jsonl", "--out", folder / "runs" / "test", "--blind", "blank")
+    served = folder / "models"
+    served.mkdir()
+    place = [sys.executable, "-m", "models.vilt.place", "--models-dir", served]
+    _run(*place, "--", "seal")
+    _run(*place, "--take", models / "seal", "--", "seal")
+    assert not (models / "seal").exists()
     return _Made(folder, json.loads(report))
 
 
@@ -139,10 +145,12 @@ def test_the_makefile_runs_these_commands() -> None:
         'models.vilt.own_data "seal.csv" --out build/seal/data',
         "models.vilt.train --out build/seal/run --dataset jsonl --annotations build/seal/data/train.jsonl --checkpoint "
         '"models/vilt-shapes" --ruined 0.1 --questions-a-picture 3',
-        "models.vilt.package build/seal/run --out models/seal",
+        "models.vilt.package build/seal/run --out build/seal/models/seal",
+        "--models-dir build/seal/models --model seal "
         "--dataset jsonl --annotations build/seal/data/calibration.jsonl --out build/seal/runs/calibration",
-        "vqa calibrate build/seal/runs/calibration --model seal",
+        "vqa calibrate build/seal/runs/calibration --models-dir build/seal/models --model seal",
         "--dataset jsonl --annotations build/seal/data/test.jsonl --out build/seal/runs/test --blind blank",
+        'models.vilt.place --take build/seal/models/seal -- "seal"',
     ):
         assert part in text, part
     refused = subprocess.run(["make", "--dry-run", "fine-tune"], cwd=ROOT, capture_output=True, text=True)

@@ -174,6 +174,7 @@ def measured(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "parity.json").write_text(
         json.dumps({"largest_difference": 2.5e-6, "cases": {"a": 1e-6, "b": 2.5e-6}, "power": {"mask_all_ones": 0.25}})
     )
+    (folder / "curve.csv").write_text("step,seconds,questions\n500,31,64000\n1000,170.4,128000\n")
     (folder / "MODEL_CARD.md").write_text("# A model\n\nBefore.\n\n## Figures\nold ones\n\n## Limits\nAfter.\n")
     int8 = tmp_path_factory.mktemp("int8")
     (int8 / "model.onnx").write_bytes(b"x" * 1000)
@@ -217,6 +218,7 @@ def test_the_card_has_every_section_and_its_figures(measured: Path) -> None:
         "over\n2 cases of mixed sizes",
         "mask all ones 0.25.",
         "largest difference of a logit 2.5e-06",
+        "**Training**: 1,000 steps, 128,000 questions, 3 minutes",
         "14.3 % held back as `outside_model_domain`",
     ):
         assert line in text, line
@@ -226,7 +228,12 @@ def test_the_card_has_every_section_and_its_figures(measured: Path) -> None:
     for table in tables:
         assert len({line.count("|") for line in table if line}) == 1, table
     # What was not measured is left out.
-    for name, heading in (("photographs", "**Photographs**"), ("parity", "**ONNX"), ("int8", "**int8")):
+    for name, heading in (
+        ("photographs", "**Photographs**"),
+        ("parity", "**ONNX"),
+        ("training", "**Training"),
+        ("int8", "**int8"),
+    ):
         assert heading not in figures({key: value for key, value in report.items() if key != name})
     assert "|" not in figures({"photographs": report["photographs"]})
 

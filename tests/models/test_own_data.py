@@ -214,13 +214,16 @@ def test_the_command_says_what_it_made_or_what_is_wrong_in_a_line(folder: Path) 
     assert not (folder / "other").exists()
 
 
-def test_a_broken_picture_that_is_to_be_ruined_is_named(folder: Path) -> None:
-    for number in range(PICTURES):
-        (folder / f"{number}.png").write_bytes(b"no picture")
+@pytest.mark.parametrize("number", [0, 17, 39])
+def test_a_broken_picture_is_named_before_anything_is_made(folder: Path, number: int) -> None:
+    """Whichever part it would be in."""
+    path = folder / f"{number}.png"
+    path.write_bytes(path.read_bytes()[:90])
     done = _command(_csv(folder, _lines()), folder / "data")
     assert done.returncode == 1
-    assert ".png" in done.stderr
+    assert f"{number}.png" in done.stderr
     assert done.stderr.count("\n") == 1
+    assert not (folder / "data").exists()
 
 
 @pytest.mark.parametrize(
@@ -277,3 +280,44 @@ def test_what_belongs_together_is_not_parted(folder: Path) -> None:
     (folder / "days.csv").write_text("\n".join([f"{HEADER},group", *lines]))
     parts = split(read_csv(folder / "days.csv"), seed=3)
     assert sum(len({asked.group for asked in part}) for part in parts.values()) == PICTURES // 4
+
+
+def _with_groups(folder: Path, groups: Iterable[str]) -> Path:
+    lines = [f"{line},{group}" for line, group in zip(_lines(), groups, strict=True)]
+    return _csv(folder, lines, f"{HEADER},group")
+
+
+def _parts_of_pictures(path: Path, seed: int) -> list[set[int]]:
+    return [{int(asked.picture.stem) for asked in part} for part in split(read_csv(path), seed).values()]
+
+
+def test_a_group_counts_for_the_picture_on_whichever_line_it_stands(folder: Path) -> None:
+    lines = [f"{line},day {k // 8}" for k, line in enumerate(_lines())]
+    lines += [f"{k}.png,Is it big?,yes," for k in range(PICTURES)]
+    for part in _parts_of_pictures(_csv(folder, lines, f"{HEADER},group"), seed=1):
+        assert len(part) == 8 * len({k // 8 for k in part})
+    with pytest.raises(DataError, match=r"line 82, group: .*'day 0'"):
+        read_csv(_csv(folder, [*lines, "3.png,Is it big?,no,day 1"], f"{HEADER},group"))
+
+
+def test_copies_tie_their_groups_together(folder: Path) -> None:
+    (folder / "39.png").write_bytes((folder / "0.png").read_bytes())
+    path = _with_groups(folder, (f"day {k // 4}" for k in range(PICTURES)))
+    for seed in range(8):
+        parts = _parts_of_pictures(path, seed)
+        assert sum({0, 1, 2, 3, 36, 37, 38, 39} <= part for part in parts) == 1
+
+
+def test_a_large_group_leaves_the_small_ones_for_calibration_and_test(folder: Path) -> None:
+    path = _with_groups(folder, ["line A"] * 32 + ["line B"] * 4 + ["line C"] * 4)
+    for seed in range(8):
+        assert list(map(len, _parts_of_pictures(path, seed))) == [32, 4, 4]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_fewer_groups_than_parts_are_refused(folder: Path, groups: int) -> None:
+    path = _with_groups(folder, (f"line {k % groups}" for k in range(PICTURES)))
+    done = _command(path, folder / "data")
+    assert done.returncode == 1
+    assert f"{groups} groups" in done.stderr
+    assert done.stderr.count("\n") == 1

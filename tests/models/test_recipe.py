@@ -251,6 +251,42 @@ def test_a_checkpoint_learns_another_data_sets_answers(data_set: Path, smoke_run
     assert manifest.faults() == []
 
 
+def test_what_the_model_cannot_read_is_said_before_it_is_trained(data_set: Path, tmp_path: Path) -> None:
+    """A language that its vocabulary does not have, questions that are too long, a start without weights; and other
+    pictures are other data."""
+    pictures = [str(path) for path in sorted((data_set / "images").iterdir())[:4]]
+    long = "Is the seal " + "intact and " * 40 + "closed?"
+    script = f"""
+import json
+from pathlib import Path
+from models.vilt.model import SMALL
+from models.vilt.tasks import data_task
+from service.errors import DataError
+from service.evaluation.running.formats.base import Sources
+
+def task(*questions, pictures={pictures!r}, start=None):
+    path = Path({str(tmp_path)!r}) / "train.jsonl"
+    rows = [{{"image": i, "question": q, "answers": ["yes"]}} for i, q in zip(pictures, questions, strict=False)]
+    path.write_text("".join(json.dumps(row) + "\\n" for row in rows))
+    return data_task("jsonl", Sources(annotations=path), start, 10, 0.0, 0.0, 0)
+
+plain = task("Is the seal intact?", "Is it red?")
+assert plain.notes == (), plain.notes
+first, second = task("Is the seal intact?", {long!r}, "Цела ли пломба?").notes
+assert "1 of 3" in first and "does not know" in first and "Цела ли пломба?" in first, first
+assert "1 of 3" in second and "cut off after 40 tokens" in second and "Is the seal intact and" in second, second
+assert "no weights" in task("Is it red?", start=SMALL).notes[0]
+try:
+    task("Цела ли пломба?", "密封完好吗？")
+    raise SystemExit("it was taken")
+except DataError as error:
+    assert "knows no word" in str(error) and "Цела ли пломба?" in str(error), error
+assert task("Is the seal intact?", "Is it red?").about == plain.about
+assert task("Is the seal intact?", "Is it red?", pictures={pictures[::-1]!r}).about != plain.about
+"""
+    _python("-c", script)
+
+
 def test_known_labels_keep_their_rows_and_batches_keep_pictures_whole(data_set: Path, smoke_run: Path) -> None:
     """Rows by name, whatever their order; and what a file source gives: each picture once before any comes again."""
     script = f"""
@@ -337,13 +373,13 @@ def test_packaging_anew_keeps_what_was_written_by_hand(packaged: Path) -> None:
     assert sorted(path.name for path in packaged.iterdir()) == ["smoke", "smoke-int8"]
 
 
-@pytest.mark.parametrize("name", ["no-model", ".", "-x"])
+@pytest.mark.parametrize("name", ["no-model", ".", "-x", "a/b", "n" * 101])
 def test_a_recipe_never_takes_the_place_of_what_is_no_model(packaged: Path, smoke_run: Path, name: str) -> None:
     (packaged / "no-model").mkdir(exist_ok=True)
     (packaged / "no-model" / "precious.py").write_text("")
     for module, *arguments in (
         ("models.vilt.package", smoke_run, "--out", packaged / name),
-        ("models.vilt.names", f"{packaged}/{name}"),
+        ("models.vilt.place", "--models-dir", packaged, "--", name),
     ):
         done = _python("-m", module, *arguments, check=False)
         assert done.returncode != 0

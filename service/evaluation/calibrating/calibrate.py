@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from service.answers import Calibration, ScoreKind
-from service.backends import ManifestError, ModelManifest
-from service.backends.digests import with_calibration
+from service.backends import ModelManifest
+from service.backends.digests import check_all_but_calibration, with_calibration
 from service.errors import DataError
 from service.evaluation.calibrating.fit import fit
 from service.evaluation.calibrating.samples import read_samples
@@ -36,11 +36,10 @@ def calibrate(
 
     Raises:
         DataError: the predictions cannot be used, or are another model's.
-        ManifestError: a file of the model is not what its manifest says.
+        ManifestError: a file of the model, its calibration apart, is not what its manifest says.
         MissingExtraError: a library of the extra `eval` is not installed.
     """
-    if faults := manifest.faults():
-        raise ManifestError(f"{manifest.folder}: " + "; ".join(faults))
+    check_all_but_calibration(manifest)  # before the work, and again when it is written
     samples = read_samples(predictions, advance)
     others = sorted({name for name, _ in samples.models} - {manifest.model.name})
     if others:

@@ -56,7 +56,7 @@ def fit_domain(
     if ruined and sum(ruined) < MIN_RUINED:
         statistics = [each for each, spoilt in zip(statistics, ruined, strict=True) if not spoilt]
     if len(statistics) < MIN_PICTURES:
-        return None, {"pictures": len(statistics), "why_not": f"fewer than {MIN_PICTURES} pictures"}
+        return None, {"pictures": len(statistics), "why_not": f"{len(statistics)} pictures, {MIN_PICTURES} needed"}
     order = np.random.default_rng(0).permutation(len(statistics))
     rows = [statistics[int(k)] for k in order]
     sizes = [k for k in COMPONENTS if k * PICTURES_A_COMPONENT <= len(rows) or k == 1]

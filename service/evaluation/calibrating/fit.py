@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from service.answers import FEATURES, LINEAR_KEYS, AnswerType, ScoreKind, read_l
 from service.errors import needs
 from service.evaluation.calibrating.domain import fit_domain
 from service.evaluation.calibrating.maps import (
+    FOLDS,
     Fitter,
     Judged,
     choose,
@@ -51,14 +52,15 @@ def fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[s
         score_kind: what the model's scores are.
 
     Returns:
-        What `calibration.json` holds, and a report: what was chosen, with the cross-validated Brier scores of all.
+        What `calibration.json` holds, and a report: what was chosen, with the cross-validated Brier scores of all, and
+        why what is missing could not be fitted.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
     with needs("scikit-learn"):
         # Loaded before their threads are limited: what is loaded later would not be.
-        from sklearn import isotonic, linear_model, mixture, model_selection  # noqa: F401
+        from sklearn import cluster, isotonic, linear_model, mixture, model_selection  # noqa: F401
         from threadpoolctl import threadpool_limits
     # The matrices are tiny: threads of the linear algebra would only wait for each other.
     with threadpool_limits(1):
@@ -74,32 +76,67 @@ def _fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[
         "questions": len(samples),
         "target": "vqa_accuracy(always); of fewer than four answers the share of people who agree",
     }
-    answerability, answered = _answerability(samples, chosen, scores)
-    maps = _confidence(samples, answered, chosen, scores, narrowed=False)
+    ruined = np.ones(len(samples.statistics), dtype=np.bool_)
+    ruined[samples.pictures[samples.answerable]] = False
+    groups = by_kind_of_damage(samples.statistics, ruined)[samples.pictures]
+    answerability, answered = _answerability(samples, groups, chosen, scores)
+    maps = _confidence(samples, groups, answered, chosen, scores, narrowed=False)
     if maps is not None:
-        narrowed = _confidence(samples, answered, {}, {}, narrowed=True)
+        narrowed = _confidence(samples, groups, answered, {}, {}, narrowed=True)
         named = {"quantity": "top_mass", "score_kind": str(score_kind), "maps": maps, "narrowed": narrowed}
         calibration["confidence"] = named
     if answerability is not None:
         calibration["answerability"] = answerability
-    ruined = np.ones(len(samples.statistics), dtype=np.bool_)
-    ruined[samples.pictures[samples.answerable]] = False
     domain, report = fit_domain(samples.statistics, ruined.tolist())
     if domain is not None:
         calibration["domain"] = domain
     counts = {"questions": len(samples), "unanswerable": int((~samples.answerable).sum())}
-    return calibration, {**counts, "chosen": chosen, "cross_validated_brier": scores, "domain": report}
+    missing = _not_fitted(calibration, counts, report)
+    found = {"chosen": chosen, "cross_validated_brier": scores, "domain": report, "not_fitted": missing}
+    return calibration, counts | found
+
+
+def _not_fitted(calibration: Mapping[str, Any], counts: Mapping[str, int], domain: Mapping[str, Any]) -> dict[str, str]:
+    """What the samples did not allow, and why."""
+    questions, cannot = counts["questions"], counts["unanswerable"]
+    why = {
+        "confidence": f"{questions} questions, {MIN_TO_FIT} needed",
+        "answerability": f"{questions - cannot} questions that can be answered and {cannot} that cannot, {MIN_OF_EACH} "
+        "needed of each",
+        "domain": domain.get("why_not", ""),
+    }
+    return {what: reason for what, reason in why.items() if what not in calibration}
+
+
+def by_kind_of_damage(statistics: Sequence[Mapping[str, float]], ruined: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """A number for each picture, of its own for a whole one; ruined ones alike in quality have the same.
+
+    As groups of the cross-validation they see to it that what is compared has never met the kind of damage that it is
+    tried on: pictures go bad in more ways than were at hand. With pictures alone as groups, brightness, contrast and
+    sharpness always seemed to help tell the unanswerable; of damage unlike that, they made it worse.
+    """
+    groups = np.arange(len(statistics), dtype=np.int64)
+    if not ruined.any():
+        return groups
+    with needs("scikit-learn"):
+        from sklearn.cluster import KMeans
+    quality = np.array([[each[name] for name in QUALITY] for each in statistics])
+    scale = quality.std(axis=0)
+    scaled = (quality / np.where(scale > 0, scale, 1.0))[ruined]
+    kinds = min(FOLDS, len(np.unique(scaled, axis=0)))
+    groups[ruined] = len(groups) + KMeans(kinds, n_init=10, random_state=0).fit_predict(scaled)
+    return groups
 
 
 def _answerability(
-    samples: Samples, chosen: dict[str, Any], scores: dict[str, Any]
+    samples: Samples, groups: NDArray[np.int64], chosen: dict[str, Any], scores: dict[str, Any]
 ) -> tuple[dict[str, Any] | None, NDArray[np.bool_]]:
     """The fitted answerability, None where it cannot be, and which questions serving would answer."""
     fewest = min(int(samples.answerable.sum()), int((~samples.answerable).sum()))
     if fewest < MIN_OF_EACH:
         answered = np.array([e.top >= e.unanswerable for e in samples.evidence])
         return None, answered
-    judged = Judged(samples.evidence, samples.answerable.astype(np.float64), samples.pictures)
+    judged = Judged(samples.evidence, samples.answerable.astype(np.float64), groups)
     fitters = {name: linear_fitter(features) for name, features in _ANSWERABILITY.items()}
     name, fitted, found = choose(judged, fitters)
     chosen["answerability"], scores["answerability"] = name, found
@@ -111,7 +148,13 @@ def _answerability(
 
 
 def _confidence(
-    samples: Samples, answered: NDArray[np.bool_], chosen: dict[str, Any], scores: dict[str, Any], *, narrowed: bool
+    samples: Samples,
+    groups: NDArray[np.int64],
+    answered: NDArray[np.bool_],
+    chosen: dict[str, Any],
+    scores: dict[str, Any],
+    *,
+    narrowed: bool,
 ) -> dict[str, Any] | None:
     """A map for all answers that would be given, and one for each type that there is enough of; None of too few.
 
@@ -121,7 +164,7 @@ def _confidence(
         return None
     if answered.sum() < MIN_TO_FIT:
         answered = np.ones(len(samples), dtype=np.bool_)
-    judged = Judged(samples.evidence, samples.accuracy, samples.pictures)
+    judged = Judged(samples.evidence, samples.accuracy, groups)
     kinds = np.array(samples.kinds)
     which = {"default": answered}
     for kind in (AnswerType.YES_NO, AnswerType.NUMBER, AnswerType.OTHER):

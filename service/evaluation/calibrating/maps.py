@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.answers import LISTED, Evidence, logit, read_map
+from service.answers import EDGE, LISTED, Evidence, logit, read_map
 from service.errors import needs
 from service.evaluation.reporting.calibration_figures import brier_score
 
@@ -25,6 +25,8 @@ FOLDS: Final = 5
 MAX_KNOTS: Final = 64
 # Weak L2 regularisation keeps the coefficients finite on separable data; features are standardised first.
 INVERSE_REGULARIZATION: Final = 100.0
+# Values that deviate less than this are the same.
+_ALIKE: Final = 1e-9
 IDENTITY: Final[Map] = {"kind": "logistic", "a": 1.0, "b": 0.0}
 """The model's own probability as it is: what a fitted map has to beat."""
 
@@ -36,7 +38,7 @@ class Judged:
     Attributes:
         evidence: what a map is given.
         target: what it is to give, in [0, 1].
-        groups: questions of one group (one picture) are never on both sides of a fold.
+        groups: questions of one group (one picture, one kind of damage) are never on both sides of a fold.
     """
 
     evidence: Sequence[Evidence]
@@ -134,7 +136,7 @@ def fit_beta(judged: Judged) -> Map:
 
     a and b are not negative (the map does not fall): a negative one is set to 0 and the rest fitted again.
     """
-    top = np.clip(judged.top, 1e-6, 1 - 1e-6)
+    top = np.clip(judged.top, EDGE, 1 - EDGE)
     features = np.stack([np.log(top), -np.log1p(-top)], axis=1)
     used = [0, 1]
     weights, bias = np.zeros(0), _logit_of_mean(judged.target)
@@ -182,7 +184,7 @@ def fit_soft_logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
     with needs("scikit-learn"):
         from sklearn.linear_model import LogisticRegression
     center, scale = features.mean(axis=0), features.std(axis=0)
-    scale[scale == 0] = 1.0
+    scale[scale < _ALIKE * np.maximum(1.0, np.abs(center))] = 1.0  # it tells nothing
     rows = np.concatenate([(features - center) / scale] * 2)
     labels = np.concatenate([np.ones(len(target)), np.zeros(len(target))])
     weights = np.concatenate([target, 1 - target])

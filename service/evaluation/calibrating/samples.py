@@ -22,6 +22,7 @@ from service.answers import (
     match_key,
     mostly_unanswerable,
 )
+from service.backends.base import QUESTION_NOT_UNDERSTOOD
 from service.errors import DataError
 from service.evaluation.layout import PREDICTIONS_FILE, SIGHTED
 from service.evaluation.reporting.predictions import read_run
@@ -32,7 +33,6 @@ Flags = NDArray[np.bool_]
 Statistics = Mapping[str, float]
 
 _THREADS: Final = 4
-_NOT_READ: Final = "question_not_understood"  # is held back whatever its evidence says
 _COLUMNS: Final = ("question_id", "image", "image_sha256", "candidates", "off_set", "answers", "model", "revision")
 
 
@@ -75,15 +75,21 @@ def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) 
         DataError: a file is missing or broken, a picture cannot be read, or nothing was answered.
         MissingExtraError: a library of the extra `eval` is not installed.
     """
-    folder = folder.parent if folder.name == PREDICTIONS_FILE else folder
+    folder = run_folder(folder)
     run = read_run(folder)
     place = folder / PREDICTIONS_FILE
     if SIGHTED not in run.views:
         raise DataError(place, "the pictures were never shown (no view `sighted`); nothing can be fitted to that")
     view = run.views[SIGHTED]
-    used = np.flatnonzero(~view.failed & ~np.array([_NOT_READ in codes for codes in view.lists("warnings")]))
+    # What the model cannot read is held back whatever its evidence says.
+    unread = np.array([QUESTION_NOT_UNDERSTOOD in codes for codes in view.lists("warnings")])
+    used = np.flatnonzero(~view.failed & ~unread)
     if not len(used):
-        raise DataError(place, "no question was answered")
+        raise DataError(
+            place,
+            f"no question was answered: {int(view.failed.sum())} failed, and of {int(unread.sum())} the model knows no "
+            "word",
+        )
     columns = {name: view.table[name].to_pylist() for name in _COLUMNS}
     rows = [_row(place, {name: values[int(k)] for name, values in columns.items()}) for k in used]
     images, numbers = np.unique(np.array([(row.image, row.sha256) for row in rows]), axis=0, return_inverse=True)
@@ -101,6 +107,12 @@ def read_samples(folder: Path, advance: Callable[[int], None] = lambda _: None) 
         off_set_known=all(row.off_set is not None for row in rows),
         models=frozenset((row.model, row.revision) for row in rows),
     )
+
+
+def run_folder(predictions: Path) -> Path:
+    """The folder of a run, whole, from itself or from the file of its predictions."""
+    place = predictions.resolve()
+    return place.parent if place.name == PREDICTIONS_FILE else place
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""Where a model folder is made, and putting it there: `python -m models.vilt.place NAME [--take FOLDER]`.
+
+Says why a model of that name cannot be made, before any training; with `--take`, moves a finished folder to its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from service.backends.manifest import MANIFEST_FILE, MODEL_NAME
+
+EMBEDDED = "vilt-shapes"
+# Written by hand, or made later; kept when a folder is made anew.
+KEPT = ("MODEL_CARD.md", "examples")
+
+
+def check_place(out: Path) -> None:
+    """Whether a model folder may be made here: nothing is there, or an older model folder.
+
+    Raises ValueError where there is something else, or where the folder's name cannot be a model's.
+    """
+    check_name(out.name)
+    if out.exists() and not (out / MANIFEST_FILE).is_file():
+        raise ValueError(f"{out} is there already and no model folder; choose another name")
+
+
+def check_name(name: str) -> None:
+    """Whether a model can be called so; raises ValueError."""
+    if not re.fullmatch(MODEL_NAME, name):
+        raise ValueError(
+            f"{name!r} cannot be a model's name: up to 100 letters, digits, dots, dashes and underscores can, a letter "
+            "or digit first"
+        )
+
+
+def put_in_place(made: Path, out: Path) -> None:
+    """Move a folder to its place; what an older one has that is written by hand is copied into it first.
+
+    The older one is kept beside it until the new one is there, and comes back where that fails.
+    """
+    for name in KEPT:
+        if (out / name).is_dir():
+            shutil.copytree(out / name, made / name, dirs_exist_ok=True)
+        elif (out / name).is_file():
+            shutil.copyfile(out / name, made / name)
+    old = out.with_name(f".old-{out.name}")
+    if out.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        out.rename(old)
+    try:
+        shutil.move(made, out)
+    except BaseException:
+        # Also where it is interrupted: a model folder that was there is there again, whatever happened.
+        if old.exists():
+            shutil.rmtree(out, ignore_errors=True)
+            old.rename(out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="the model's")
+    parser.add_argument("--models-dir", type=Path, default=Path("models"), help="folder of models; default models")
+    parser.add_argument("--take", type=Path, metavar="FOLDER", help="a finished model folder to move there")
+    given = parser.parse_args()
+    out: Path = given.models_dir / given.name
+    try:
+        check_name(given.name)
+        check_place(out)
+        if given.name == EMBEDDED:
+            raise ValueError(f"{EMBEDDED} is the embedded model; choose another name")
+        if given.take is not None and not (given.take / MANIFEST_FILE).is_file():
+            raise ValueError(f"{given.take} is no model folder: it has no {MANIFEST_FILE}")
+    except ValueError as error:
+        sys.exit(str(error))
+    if given.take is not None:
+        put_in_place(given.take, out)
+
+
+if __name__ == "__main__":
+    main()
