@@ -116,7 +116,7 @@ locust: install-dev
 	$(VENV)/bin/locust -f loadtest/locustfile.py --headless --only-summary --users 20 --spawn-rate 5 --run-time 1m \
 	  --host http://$(HOST):$(PORT) $(FLAGS)
 
-# The embedded model anew: drawn and trained (an hour and a half on a core; an interrupted run goes on where it was, a
+# The embedded model anew: drawn and trained (some two hours on a core; an interrupted run goes on where it was, a
 # finished one is used as it is until build/vilt-shapes/run is removed), exported, calibrated and measured, its card
 # included. REAL as above measures on photographs, too.
 WORK := build/vilt-shapes

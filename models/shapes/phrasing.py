@@ -15,7 +15,7 @@ from typing import Any
 
 from models.shapes.kinds import Kind
 
-__all__ = ["EASY", "OBJECTS", "TEMPLATES", "Group", "Kind"]
+__all__ = ["EASY", "OBJECTS", "STRANGE", "TEMPLATES", "Group", "Kind"]
 
 
 class Group(StrEnum):
@@ -39,4 +39,6 @@ _WORDINGS = {group: _read(group) for group in Group}
 TEMPLATES: dict[Group, dict[Kind, tuple[str, ...]]] = {g: _by_kind(w["templates"]) for g, w in _WORDINGS.items()}
 EASY: dict[Kind, tuple[str, ...]] = _by_kind(_WORDINGS[Group.TRAIN]["easy"])
 """easy-VQA's own templates."""
+STRANGE: tuple[str, ...] = tuple(_WORDINGS[Group.TRAIN]["strange"])
+"""Words that no wording has, to make training wordings rough with."""
 OBJECTS: dict[Group, tuple[str, ...]] = {group: tuple(words["objects"]) for group, words in _WORDINGS.items()}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.shapes.phrasing import EASY, OBJECTS, TEMPLATES, Group, Kind
+from models.shapes.phrasing import EASY, OBJECTS, STRANGE, TEMPLATES, Group, Kind
+from models.shapes.roughen import made_up_word, roughened
 from models.shapes.scene import COLORS, NAMES
 
 UNANSWERABLE = "unanswerable"
@@ -17,7 +18,6 @@ ANSWERS: tuple[str, ...] = (*NAMES, *COLORS, "yes", "no", *COUNTS, *SIDES, UNANS
 
 # Share of questions in easy-VQA's own wording, where the kind has one.
 EASY_SHARE = 0.4
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,27 @@ class Phraser:
         easy_share: share of easy-VQA's own wordings, which are training wordings: it counts in training only.
         invented: share of everyday objects replaced by made-up words: a model that meets them in training learns that
             a noun it cannot place is no shape.
+        rough: share of wordings that are made rough (`roughen`).
     """
 
-    def __init__(self, group: Group, easy_share: float = EASY_SHARE, invented: float = 0.0) -> None:
+    def __init__(self, group: Group, easy_share: float = EASY_SHARE, invented: float = 0.0, rough: float = 0.0) -> None:
         self.group = group
         self.invented = invented
+        self.rough = rough
         self.easy_share = easy_share if group is Group.TRAIN else 0.0
 
     def everyday_object(self, rng: np.random.Generator) -> str:
         """An everyday object that no drawing here shows, or a made-up word."""
         if rng.random() < self.invented:
-            return "".join(_LETTERS[k] for k in rng.integers(0, 26, int(rng.integers(3, 9))))
+            return made_up_word(rng)
         return pick(rng, OBJECTS[self.group])
 
     def phrase(self, kind: Kind, rng: np.random.Generator, **slots: str) -> str:
         """A wording of the kind with its slots filled."""
         easy = kind in EASY and rng.random() < self.easy_share
         template = pick(rng, EASY[kind] if easy else TEMPLATES[self.group][kind])
+        if self.rough and rng.random() < self.rough:
+            template = roughened(template, STRANGE, rng)
         return template.format(**slots)
 
 

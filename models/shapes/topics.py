@@ -48,7 +48,7 @@ class Asker:
     Attributes:
         group: whose wordings.
         shares: of the topics.
-        easy_share, invented: as `Phraser`'s.
+        easy_share, invented, rough: as `Phraser`'s.
         two_words: share of "is there" questions about a colour and a shape at once ("a red circle").
         squares: whether squares are asked about by that name; not of easy-VQA's pictures, whose edges are not known.
     """
@@ -57,6 +57,7 @@ class Asker:
     shares: Mapping[str, float] = field(default_factory=lambda: SHARES)
     easy_share: float = EASY_SHARE
     invented: float = 0.0
+    rough: float = 0.0
     two_words: float = 0.25
     squares: bool = True
 
@@ -64,7 +65,8 @@ class Asker:
         """`count` questions about a scene, drawn by topic; the same one may come twice."""
         topics = list(self.shares)
         weights = np.array([self.shares[t] for t in topics])
-        about = About(scene, rng, Phraser(self.group, self.easy_share, self.invented), self.squares, self.two_words)
+        phraser = Phraser(self.group, self.easy_share, self.invented, self.rough)
+        about = About(scene, rng, phraser, self.squares, self.two_words)
         questions: list[Question] = []
         while len(questions) < count:
             drawn = rng.choice(len(topics), size=count - len(questions), p=weights / weights.sum())

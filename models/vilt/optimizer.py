@@ -11,6 +11,7 @@ MUON_LR = 0.01
 ADAMW_LR = 1.5e-3
 WARMUP_STEPS = 150
 FINAL_SHARE = 0.01
+SECOND_SHARE = 0.3
 
 
 class MuonWithAdamW:
@@ -55,8 +56,17 @@ class MuonWithAdamW:
             optimizer.load_state_dict(state)
 
 
-def schedule(step: int, steps: int) -> float:
-    """Share of the full learning rate at a step: linear warm-up, then a cosine down to `FINAL_SHARE`."""
+def schedule(step: int, steps: int, second: int = 0) -> float:
+    """Share of the full learning rate at a step: linear warm-up, then a cosine down to `FINAL_SHARE`.
+
+    Of the steps the last `second` are a cosine of their own, which begins at `SECOND_SHARE`.
+    """
     warmup = min(1.0, (step + 1) / WARMUP_STEPS)
-    cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, step / steps)))
-    return warmup * (FINAL_SHARE + (1 - FINAL_SHARE) * cosine)
+    first = steps - second
+    if step < first or not second:
+        return warmup * _cosine(1.0, step / first)
+    return _cosine(SECOND_SHARE, (step - first) / second)
+
+
+def _cosine(start: float, progress: float) -> float:
+    return FINAL_SHARE + (start - FINAL_SHARE) * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))

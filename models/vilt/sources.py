@@ -86,6 +86,8 @@ class ShapesRecipe:
     easy: float = 0.2  # of square pictures: drawn in easy-VQA's style; the rest are varied scenes
     lessons: tuple[Lesson, ...] = LESSONS
     invented: float = 0.3  # of everyday objects in questions: made-up words
+    rough: float = 0.4  # of wordings, from `rough_from` on
+    rough_from: int = 20000  # step
     mixture: Mixture = field(default_factory=Mixture)
 
 
@@ -106,9 +108,10 @@ class ShapesSource:
             (lesson.until, Asker(Group.TRAIN, lesson.shares, easy_share=1.0, two_words=0.0, squares=False))
             for lesson in recipe.lessons
         ]
-        self._asker = Asker(Group.TRAIN, invented=recipe.invented)
         self._of_sides = Asker(Group.TRAIN, SIDE_SHARES, invented=recipe.invented)
-        self._of_real = Asker(Group.TRAIN, invented=recipe.invented, squares=False)
+        plain = Asker(Group.TRAIN, invented=recipe.invented)
+        self._askers = {rough: replace(plain, rough=rough) for rough in (0.0, recipe.rough)}
+        self._of_real = {rough: replace(asker, squares=False) for rough, asker in self._askers.items()}
 
     def examples(self, rng: np.random.Generator, step: int, pictures: int, questions: int) -> list[Example]:
         """As `Source.examples`."""
@@ -116,13 +119,14 @@ class ShapesSource:
         if lesson:
             return [self._simple(rng, lesson, questions) for _ in range(pictures)]
         side = next((lesson for lesson in SIDE_LESSONS if lesson.since <= step < lesson.until), None)
+        rough = self._recipe.rough if step >= self._recipe.rough_from else 0.0
         orientation: Orientation = "square"
         if side is None and rng.random() >= self._recipe.square:
             orientation = "wide" if rng.random() < 0.5 else "tall"
         return [
             self._beside(side, rng, questions)
             if side and rng.random() < SIDE_LESSON_SHARE
-            else self._example(rng, orientation, questions)
+            else self._example(rng, orientation, questions, rough)
             for _ in range(pictures)
         ]
 
@@ -134,15 +138,15 @@ class ShapesSource:
             example = draw_example(rng, asker, questions, self._recipe.mixture, easy_scene(rng))
         return replace(example, questions=[replace(q, answers=(q.answer,) * ANNOTATORS) for q in example.questions])
 
-    def _example(self, rng: np.random.Generator, orientation: Orientation, questions: int) -> Example:
-        recipe = self._recipe
+    def _example(self, rng: np.random.Generator, orientation: Orientation, questions: int, rough: float) -> Example:
+        recipe, asker = self._recipe, self._askers[rough]
         if orientation == "square":
             draw = rng.random()
             if draw < recipe.real:
-                return self._real_example(rng, self._of_real, questions)
+                return self._real_example(rng, self._of_real[rough], questions)
             if draw < recipe.real + recipe.easy:
-                return draw_example(rng, self._asker, questions, recipe.mixture, easy_scene(rng))
-        return draw_example(rng, self._asker, questions, recipe.mixture, varied_scene(rng, orientation))
+                return draw_example(rng, asker, questions, recipe.mixture, easy_scene(rng))
+        return draw_example(rng, asker, questions, recipe.mixture, varied_scene(rng, orientation))
 
     def _beside(self, lesson: SideLesson, rng: np.random.Generator, questions: int) -> Example:
         """For a lesson about sides: two shapes that are told apart by their colours, or more in any wording."""

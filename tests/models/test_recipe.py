@@ -251,6 +251,22 @@ def test_a_checkpoint_learns_another_data_sets_answers(data_set: Path, smoke_run
     assert manifest.faults() == []
 
 
+def test_the_learning_rate_falls_twice() -> None:
+    """Warm-up, a cosine to a hundredth, and from three tenths another one; without a second one the first is all."""
+    script = """
+from models.vilt.optimizer import FINAL_SHARE, SECOND_SHARE, schedule
+rates = [schedule(step, 1000, 200) for step in range(1000)]
+assert rates[0] < 0.01 and max(rates) == max(rates[100:200]) > 0.9
+assert all(a > b for a, b in zip(rates[150:800], rates[151:800])), "falls"
+assert abs(rates[799] - FINAL_SHARE) < 1e-4 and rates[800] == SECOND_SHARE == 0.3
+assert all(a > b for a, b in zip(rates[800:], rates[801:])) and abs(rates[-1] - FINAL_SHARE) < 1e-4
+assert abs(rates[900] - (0.3 + 0.01) / 2) < 1e-9  # half way down
+alone = [schedule(step, 1000) for step in range(1000)]
+assert all(a > b for a, b in zip(alone[150:], alone[151:])) and abs(alone[-1] - FINAL_SHARE) < 1e-4
+"""
+    _python("-c", script)
+
+
 def test_what_the_model_cannot_read_is_said_before_it_is_trained(data_set: Path, tmp_path: Path) -> None:
     """A language that its vocabulary does not have, questions that are too long, a start without weights; and other
     pictures are other data."""
