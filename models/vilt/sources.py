@@ -19,7 +19,7 @@ from models.shapes.phrasing import Group
 from models.shapes.questions import SIDES, UNANSWERABLE, Question, asked_of_a_ruined_picture
 from models.shapes.render import render
 from models.shapes.scene import Orientation, easy_scene, varied_scene
-from models.shapes.topics import Asker
+from models.shapes.topics import SHARES, Asker
 from models.vilt.easyvqa import EasyVQA, as_scene, move_shape
 from service.evaluation.records import Example as AskedExample
 from service.images import read_picture
@@ -72,6 +72,8 @@ SIDE_LESSONS = (
 )
 # There are scenes without two shapes of which sides can be asked; in any, shapes can be counted.
 SIDE_SHARES = {"side": 0.58, "is_on_side": 0.38, "count": 0.04}
+# Of a thing that it has no word for a model is to tell "is there a …?" ("no") from "what color is the …?".
+LATE_SHARES = SHARES | {"object_present": 0.08}
 WHOLE = Mixture(degraded=0.0, disturbed=0.0)
 SIDE_LESSON_SHARE = 0.6  # of pictures; the others are as ever, so that nothing is forgotten
 SIDE_LESSON_OFFSET = 0.2  # of the picture's width: how far apart the two are, at least
@@ -86,8 +88,8 @@ class ShapesRecipe:
     easy: float = 0.2  # of square pictures: drawn in easy-VQA's style; the rest are varied scenes
     lessons: tuple[Lesson, ...] = LESSONS
     invented: float = 0.3  # of everyday objects in questions: made-up words
-    rough: float = 0.4  # of wordings, from `rough_from` on
-    rough_from: int = 20000  # step
+    late_from: int = 20000  # step; in what follows wordings are rough, and questions drawn by `LATE_SHARES`
+    rough: float = 0.4  # of wordings
     mixture: Mixture = field(default_factory=Mixture)
 
 
@@ -110,8 +112,9 @@ class ShapesSource:
         ]
         self._of_sides = Asker(Group.TRAIN, SIDE_SHARES, invented=recipe.invented)
         plain = Asker(Group.TRAIN, invented=recipe.invented)
-        self._askers = {rough: replace(plain, rough=rough) for rough in (0.0, recipe.rough)}
-        self._of_real = {rough: replace(asker, squares=False) for rough, asker in self._askers.items()}
+        late = replace(plain, shares=LATE_SHARES, rough=recipe.rough)
+        self._askers = {False: plain, True: late}
+        self._of_real = {late: replace(asker, squares=False) for late, asker in self._askers.items()}
 
     def examples(self, rng: np.random.Generator, step: int, pictures: int, questions: int) -> list[Example]:
         """As `Source.examples`."""
@@ -119,14 +122,14 @@ class ShapesSource:
         if lesson:
             return [self._simple(rng, lesson, questions) for _ in range(pictures)]
         side = next((lesson for lesson in SIDE_LESSONS if lesson.since <= step < lesson.until), None)
-        rough = self._recipe.rough if step >= self._recipe.rough_from else 0.0
+        late = step >= self._recipe.late_from
         orientation: Orientation = "square"
         if side is None and rng.random() >= self._recipe.square:
             orientation = "wide" if rng.random() < 0.5 else "tall"
         return [
             self._beside(side, rng, questions)
             if side and rng.random() < SIDE_LESSON_SHARE
-            else self._example(rng, orientation, questions, rough)
+            else self._example(rng, orientation, questions, late)
             for _ in range(pictures)
         ]
 
@@ -138,12 +141,12 @@ class ShapesSource:
             example = draw_example(rng, asker, questions, self._recipe.mixture, easy_scene(rng))
         return replace(example, questions=[replace(q, answers=(q.answer,) * ANNOTATORS) for q in example.questions])
 
-    def _example(self, rng: np.random.Generator, orientation: Orientation, questions: int, rough: float) -> Example:
-        recipe, asker = self._recipe, self._askers[rough]
+    def _example(self, rng: np.random.Generator, orientation: Orientation, questions: int, late: bool) -> Example:
+        recipe, asker = self._recipe, self._askers[late]
         if orientation == "square":
             draw = rng.random()
             if draw < recipe.real:
-                return self._real_example(rng, self._of_real[rough], questions)
+                return self._real_example(rng, self._of_real[late], questions)
             if draw < recipe.real + recipe.easy:
                 return draw_example(rng, asker, questions, recipe.mixture, easy_scene(rng))
         return draw_example(rng, asker, questions, recipe.mixture, varied_scene(rng, orientation))

@@ -16,7 +16,7 @@ from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.sources import SIDE_LESSONS, FileSource, ShapesRecipe, ShapesSource, Source
+from models.vilt.sources import LATE_SHARES, SIDE_LESSONS, FileSource, ShapesRecipe, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
@@ -56,12 +56,13 @@ def shapes_task(seed: int, smoke: bool = False) -> Task:
         "easy_vqa": easyvqa.official_examples(data, held_out[: 8 if smoke else 120]),
         "drawn": list(draw_split(Split.VAL, seed, 8 if smoke else 200, questions=6)),
     }
+    recipe = _digest(ShapesRecipe(), SIDE_LESSONS, LATE_SHARES, TEMPLATES[Group.TRAIN])
     return Task(
         labels=ANSWERS,
         checkpoint=Checkpoint.find(SMALL),
         source=ShapesSource(data, train),
         validation=validation,
-        about=f"drawn shapes and easy-VQA, recipe {_digest(ShapesRecipe(), SIDE_LESSONS, TEMPLATES[Group.TRAIN])}",
+        about=f"drawn shapes and easy-VQA, recipe {recipe}",
     )
 
 

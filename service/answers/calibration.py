@@ -18,8 +18,9 @@ without a map takes it. `score_kind` and `notes` are optional. For MAP see `maps
 - `top_mass` is the absolute mass (`Posterior.mass`) of the best answerable member: what the model believes of
   its answer before the answer set flatters it. Its map gives the expected VQA accuracy of that answer.
 - Answerability is the probability that the question can be answered: logistic(weights . features + bias), over
-  features of the posterior and statistics of the picture (`evidence`). At `threshold` and above the question counts as
-  answerable.
+  features of the posterior and statistics of the picture (`evidence`); or `{"kind": "isotonic", "mass": "answerable",
+  "x": [...], "y": [...], "threshold"}`, a map of the mass that is not "unanswerable". At `threshold` and above the
+  question counts as answerable.
 - A picture outside the domain is not of the kind that the model knows: its answer is held back.
 
 Where `score_kind` is named, a posterior of another kind is not calibrated by it: a sigmoid score of 0.8 and a
@@ -82,7 +83,7 @@ class Confidence:
 class Answerability:
     """The fitted probability that a question can be answered."""
 
-    model: LinearMap
+    model: CalibrationMap
     threshold: float
     narrowed: LinearMap | None = None
 
@@ -210,10 +211,16 @@ def _read_maps(value: object, at: str) -> dict[str, CalibrationMap]:
 def _read_answerability(value: object) -> Answerability:
     at = "answerability"
     body = read_object(value, at)
-    check_keys(body, {"kind", "threshold", "narrowed", *LINEAR_KEYS}, at)
-    if body.get("kind") != "logistic":
-        raise CalibrationError(f"{at}.kind must be logistic")
-    model = read_linear(body, at)
+    model: CalibrationMap
+    if body.get("kind") == "isotonic":
+        model = read_map({key: part for key, part in body.items() if key not in ("threshold", "narrowed")}, at)
+        if body.get("mass") != "answerable":
+            raise CalibrationError(f"{at}.mass must be answerable")
+    elif body.get("kind") == "logistic":
+        check_keys(body, {"kind", "threshold", "narrowed", *LINEAR_KEYS}, at)
+        model = read_linear(body, at)
+    else:
+        raise CalibrationError(f"{at}.kind must be logistic or isotonic")
     threshold = read_number(body.get("threshold"), f"{at}.threshold")
     if not 0 <= threshold <= 1:
         raise CalibrationError(f"{at}.threshold must be within 0 and 1")

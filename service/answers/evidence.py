@@ -52,6 +52,11 @@ class Evidence:
     narrowed: bool = False
 
     @property
+    def answerable(self) -> float:
+        """The mass that is not "unanswerable"."""
+        return 1.0 - self.unanswerable
+
+    @property
     def rest(self) -> float:
         """The mass beside the listed members; 0 where they are no distribution, and where it may come of rounding."""
         rest = 1.0 - math.fsum(self.masses)

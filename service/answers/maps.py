@@ -7,13 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 import numpy as np
 
 from service.answers.evidence import FEATURES, Evidence
 from service.images.statistics import STATISTICS
 
+Mass = Literal["top", "answerable"]
+_MASSES: Final = get_args(Mass)
 _LARGEST_WEIGHT: Final = 1e6  # no sum of these overflows
 LINEAR_KEYS: Final = ("features", "weights", "bias", "ranges")
 """What a linear map consists of."""
@@ -59,14 +61,21 @@ def logistic(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class IsotonicMap(_OfTopMass):
+class IsotonicMap:
     """Isotonic regression (Zadrozny and Elkan 2002): straight lines between knots, constant outside them."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
+    mass: Mass = "top"
+    """What it is a map of: the top mass, or all mass that is not "unanswerable"."""
 
     def __call__(self, p: float) -> float:
+        """The calibrated probability of `p`, in [0, 1]."""
         return float(np.interp(p, self.x, self.y))
+
+    def of(self, evidence: Evidence) -> float:
+        """As `CalibrationMap.of`."""
+        return self(evidence.top if self.mass == "top" else evidence.answerable)
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,8 @@ def read_map(value: object, at: str) -> CalibrationMap:
 
     `{"kind": "isotonic", "x": [...], "y": [...]}`, `{"kind": "beta", "a", "b", "c"}`, `{"kind": "logistic", "a", "b"}`,
     `{"kind": "temperature", "t"}` or `{"kind": "linear", "features": [...], "weights": [...], "bias", "ranges"}`; the
-    ranges may be left out. Any may have an `edge`, at most 0.5 (`EdgedMap`).
+    ranges may be left out. Any may have an `edge`, at most 0.5 (`EdgedMap`), an isotonic one a `mass`: "top", or
+    "answerable".
 
     Args:
         value: the parsed JSON.
@@ -156,7 +166,10 @@ def read_map(value: object, at: str) -> CalibrationMap:
         return EdgedMap(read_map(body, at), edge)
     kind = body.get("kind")
     if kind == "isotonic":
-        check_keys(body, {"kind", "x", "y"}, at)
+        check_keys(body, {"kind", "x", "y", "mass"}, at)
+        mass = body.get("mass", "top")
+        if mass not in _MASSES:
+            raise CalibrationError(f"{at}.mass must be one of {', '.join(_MASSES)}")
         x, y = (read_numbers(body.get(key), f"{at}.{key}") for key in "xy")
         if len(x) != len(y):
             raise CalibrationError(f"{at}.x and {at}.y must be equally long")
@@ -164,7 +177,7 @@ def read_map(value: object, at: str) -> CalibrationMap:
             raise CalibrationError(f"{at}.x must be strictly ascending")
         if any(b < a for a, b in pairwise(y)) or y[0] < 0 or y[-1] > 1:
             raise CalibrationError(f"{at}.y must be ascending and within 0 and 1")
-        return IsotonicMap(x, y)
+        return IsotonicMap(x, y, mass)
     if kind == "beta":
         check_keys(body, {"kind", "a", "b", "c"}, at)
         a, b, c = (read_number(body.get(key), f"{at}.{key}") for key in "abc")

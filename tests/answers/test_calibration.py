@@ -79,6 +79,14 @@ def test_answerability_by_the_picture():
         fitted(seen(0.6))
 
 
+def test_answerability_as_a_map_of_the_mass_that_is_not_unanswerable():
+    steps = {"kind": "isotonic", "mass": "answerable", "x": [0.1, 0.5, 0.9], "y": [0.02, 0.4, 0.98], "threshold": 0.5}
+    calibration = Calibration.load(FITTED | {"answerability": steps})
+    for unanswerable, expected in ((1.0, 0.02), (0.9, 0.02), (0.7, 0.21), (0.5, 0.4), (0.3, 0.69), (0.0, 0.98)):
+        assert calibration.answerability(seen(0.05, unanswerable)) == pytest.approx(expected)
+    assert not calibration.reads_pictures
+
+
 def test_whether_it_reads_pictures():
     assert not Calibration.load(FITTED).reads_pictures
     assert Calibration.load(FITTED | {"domain": DOMAIN}).reads_pictures
@@ -159,7 +167,10 @@ def test_scores_of_another_kind_are_not_what_was_fitted():
         ("confidence.maps.default", None, "confidence.maps.default"),
         ("confidence.maps.color", {}, "confidence.maps.color"),
         ("confidence.maps.number", {"kind": "x"}, "confidence.maps.number.kind"),
-        ("answerability.kind", "isotonic", "answerability.kind"),
+        ("answerability.kind", "beta", "answerability.kind"),
+        ("answerability", {"kind": "isotonic", "x": [0, 1], "y": [0, 1], "threshold": 0.5}, r"answerability\.mass"),
+        ("answerability", {"kind": "isotonic", "x": [0], "y": [1], "mass": "all"}, r"answerability\.mass"),
+        ("answerability", {"kind": "isotonic", "x": [0], "y": [1], "mass": "answerable"}, r"answerability\.threshold"),
         ("answerability.features", [], "answerability.features"),
         ("answerability.features", ["top_logit", "blur"], r"answerability.features\[1\]"),
         ("answerability.features", ["top_logit", "top_logit"], r"answerability.features\[1\]"),

@@ -187,6 +187,7 @@ def linear(**changes):
         ({"kind": "isotonic", "x": [0, 1], "y": [0, math.nan]}, r"m.y\[1\]"),
         ({"kind": "isotonic", "x": [0, "1"], "y": [0, 1]}, r"m.x\[1\]"),
         ({"kind": "isotonic", "x": [0], "y": [0], "z": 1}, "m.z"),
+        ({"kind": "isotonic", "x": [0], "y": [0], "mass": "second"}, "m.mass"),
         ({"kind": "beta", "a": 1, "b": 1}, "m.c"),
         ({"kind": "beta", "a": -1, "b": 1, "c": 0}, "m.a"),
         ({"kind": "beta", "a": 1, "b": -1, "c": 0}, "m.b"),

@@ -175,7 +175,11 @@ def test_what_the_card_and_the_readme_promise() -> None:
     for kind in ("yes/no", "number", "other"):
         scores = shapes["trust"][kind]
         assert scores["confidence"]["brier"] < min(scores["softmax"]["brier"], scores["constant"]["brier"]), kind
-        assert scores["confidence"]["area_under_risk_coverage"] < scores["constant"]["area_under_risk_coverage"], kind
+        areas = {score: scores[score]["area_under_risk_coverage"] for score in ("confidence", "softmax", "constant")}
+        assert areas["confidence"] < min(areas["softmax"], areas["constant"]), kind
+    assert shapes["trust"]["all"]["confidence"]["ece"] <= 0.02
+    assert shapes["answerability"]["average_precision_unanswerable"] >= 0.95
+    assert shapes["answerability"]["average_precision_answerable"] >= 0.95
     assert shapes["flagged"] <= 0.02
     if "photographs" in report:  # they are not part of the repository
         assert report["photographs"]["held_back_or_unanswerable"] >= 0.9

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from service.answers import FEATURES, LINEAR_KEYS, AnswerType, ScoreKind, read_linear
+from service.answers import FEATURES, LINEAR_KEYS, AnswerType, ScoreKind, read_map
 from service.errors import needs
 from service.evaluation.calibrating.domain import fit_domain
 from service.evaluation.calibrating.maps import (
@@ -19,6 +19,7 @@ from service.evaluation.calibrating.maps import (
     fit_beta,
     fit_identity,
     fit_isotonic,
+    fit_isotonic_answerable,
     fit_logistic,
     fit_temperature,
     linear_fitter,
@@ -36,11 +37,14 @@ MIN_TO_FIT: Final = 30
 MIN_OF_EACH: Final = 20
 """So many questions that can be answered, and that cannot, are needed to tell them apart."""
 
-_ANSWERABILITY: Final[Mapping[str, tuple[str, ...]]] = {
-    "mass": ("unanswerable_logit",),
-    "masses": ("unanswerable_logit", "top_logit", "entropy"),
-    "masses and quality": ("unanswerable_logit", "top_logit", "entropy", *QUALITY),
+_MASSES: Final = ("unanswerable_logit", "top_logit", "entropy")
+_ANSWERABILITY: Final[Mapping[str, Fitter]] = {
+    "mass": linear_fitter(("unanswerable_logit",)),
+    "mass, isotonic": fit_isotonic_answerable,
+    "masses": linear_fitter(_MASSES),
+    "masses and quality": linear_fitter((*_MASSES, *QUALITY)),
 }
+"""From the simplest on."""
 
 
 def fit(samples: Samples, fitted_on: str, score_kind: ScoreKind) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -137,12 +141,14 @@ def _answerability(
         answered = np.array([e.top >= e.unanswerable for e in samples.evidence])
         return None, answered
     judged = Judged(samples.evidence, samples.answerable.astype(np.float64), groups)
-    fitters = {name: linear_fitter(features) for name, features in _ANSWERABILITY.items()}
-    name, fitted, found = choose(judged, fitters)
+    name, fitted, found = choose(judged, _ANSWERABILITY)
     chosen["answerability"], scores["answerability"] = name, found
-    model = read_linear(fitted, "answerability")
+    model = read_map(fitted, "answerability")
     answered = np.array([model.of(e) >= THRESHOLD for e in samples.evidence])
-    of_mass = fitters["mass"](judged)
+    if fitted["kind"] != "linear":
+        # A map of the one mass that means the same where answers are narrowed down.
+        return {key: fitted[key] for key in ("kind", "mass", "x", "y")} | {"threshold": THRESHOLD}, answered
+    of_mass = _ANSWERABILITY["mass"](judged)
     parts, narrowed = ({key: of[key] for key in LINEAR_KEYS} for of in (fitted, of_mass))
     return {"kind": "logistic", **parts, "threshold": THRESHOLD, "narrowed": narrowed}, answered
 

@@ -63,6 +63,11 @@ class Judged:
         return np.array([e.top for e in self.evidence], dtype=np.float64)
 
     @property
+    def answerable(self) -> Floats:
+        """The masses that are not "unanswerable", (n,)."""
+        return np.array([e.answerable for e in self.evidence], dtype=np.float64)
+
+    @property
     def masses(self) -> Floats:
         """The masses of the listed members and of the rest, (n, LISTED + 1); 0 where there are fewer."""
         found = np.zeros((len(self), LISTED + 1))
@@ -119,11 +124,21 @@ def at_temperature(masses: Floats, top: Floats, temperature: float) -> Floats:
 
 
 def fit_isotonic(judged: Judged) -> Map:
-    """Non-decreasing steps, thinned to at most 64 knots; never quite 0 or 1, which n questions cannot prove."""
+    """Over the top mass: non-decreasing steps, thinned to at most 64 knots; never quite 0 or 1, which n questions
+    cannot prove."""
+    return _isotonic(judged.top, judged.target)
+
+
+def fit_isotonic_answerable(judged: Judged) -> Map:
+    """The same over the mass that is not "unanswerable"."""
+    return _isotonic(judged.answerable, judged.target) | {"mass": "answerable"}
+
+
+def _isotonic(mass: Floats, target: Floats) -> Map:
     with needs("scikit-learn"):
         from sklearn.isotonic import IsotonicRegression
-    edge = 1 / (len(judged) + 2)
-    fitted = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(judged.top, judged.target)
+    edge = 1 / (len(target) + 2)
+    fitted = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(mass, target)
     x, y = np.asarray(fitted.X_thresholds_), np.asarray(fitted.y_thresholds_)
     if len(x) > MAX_KNOTS:
         kept = np.unique(np.linspace(0, len(x) - 1, MAX_KNOTS).round().astype(int))
