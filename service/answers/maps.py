@@ -167,9 +167,9 @@ def read_map(value: object, at: str) -> CalibrationMap:
     kind = body.get("kind")
     if kind == "isotonic":
         check_keys(body, {"kind", "x", "y", "mass"}, at)
-        mass = body.get("mass", "top")
-        if mass not in _MASSES:
+        if body.get("mass", "top") not in _MASSES:
             raise CalibrationError(f"{at}.mass must be one of {', '.join(_MASSES)}")
+        mass: Mass = "answerable" if body.get("mass") == "answerable" else "top"
         x, y = (read_numbers(body.get(key), f"{at}.{key}") for key in "xy")
         if len(x) != len(y):
             raise CalibrationError(f"{at}.x and {at}.y must be equally long")
