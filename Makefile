@@ -116,14 +116,15 @@ locust: install-dev
 	$(VENV)/bin/locust -f loadtest/locustfile.py --headless --only-summary --users 20 --spawn-rate 5 --run-time 1m \
 	  --host http://$(HOST):$(PORT) $(FLAGS)
 
-# The embedded model anew: drawn and trained (some two hours on a core; an interrupted run goes on where it was, a
-# finished one is used as it is until build/vilt-shapes/run is removed), exported, calibrated and measured, its card
-# included. REAL as above measures on photographs, too.
+# The embedded model anew: drawn and trained (some two hours on a core, or THREADS=2; an interrupted run goes on where it
+# was, a finished one is used as it is, one of another recipe refused, until build/vilt-shapes/run is removed), exported,
+# calibrated and measured, its card included. REAL as above measures on photographs, too.
 WORK := build/vilt-shapes
+THREADS ?= 1
 RECIPE := $(EXPORT_VENV)/bin/python -m models.vilt
 EVAL := $(VENV)/bin/vqa eval --fresh
 vilt-shapes: install-dev install-export
-	$(RECIPE).train --out $(WORK)/run $(if $(wildcard $(WORK)/run/state.pt),--resume)
+	$(RECIPE).train --out $(WORK)/run --threads $(THREADS) $(if $(wildcard $(WORK)/run/state.pt),--resume)
 	$(RECIPE).package $(WORK)/run --out models/vilt-shapes --demo --license MIT \
 	  --description "A small ViLT that answers questions about drawn circles, rectangles and triangles; a demo model"
 	$(MAKE) calibrate-vilt-shapes

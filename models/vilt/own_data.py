@@ -122,8 +122,8 @@ def _is_file(path: Path) -> bool:
 def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
     """The questions of each part, shared out by pictures in a random order; what belongs together stays together.
 
-    Pictures of one group do, and copies. A part that is full takes no more; a group that is too large for what is left
-    of a part goes elsewhere, unless nothing smaller is left for it.
+    Pictures of one group do, and copies. The largest set is for training; calibration and test share what is left in
+    equal parts where that is not enough for both, and have one set each at least.
 
     Raises:
         DataError: a picture cannot be read; or there are fewer groups than parts.
@@ -137,11 +137,13 @@ def split(asked: Sequence[Asked], seed: int) -> dict[str, list[Asked]]:
         )
     waiting = [sets[int(k)] for k in np.random.default_rng(seed).permutation(len(sets))]
     pictures = sum(map(len, waiting))
-    parts: dict[str, set[Path]] = {}
-    for name, share in SHARES.items():
-        if name != "train":
-            parts[name], waiting = _filled(waiting, max(1, round(share * pictures)))
-    parts["train"] = set().union(*waiting)
+    parts = {"train": waiting.pop(max(range(len(waiting)), key=lambda k: len(waiting[k])))}
+    held = [name for name in SHARES if name != "train"]
+    for number, name in enumerate(held):
+        others = len(held) - number - 1
+        fair = sum(map(len, waiting)) // (others + 1)
+        parts[name], waiting = _filled(waiting, min(round(SHARES[name] * pictures), fair), others)
+    parts["train"].update(*waiting)
     return {name: [each for each in asked if each.picture in parts[name]] for name in SHARES}
 
 
@@ -156,18 +158,17 @@ def _together(asked: Sequence[Asked]) -> list[set[Path]]:
     return sorted(joined.subsets(), key=lambda paths: min(digests[path] for path in paths))
 
 
-def _filled(sets: Sequence[set[Path]], pictures: int) -> tuple[set[Path], list[set[Path]]]:
-    """So many pictures in whole sets, the first that fit, at least one set; and the sets that are left."""
+def _filled(sets: Sequence[set[Path]], pictures: int, others: int) -> tuple[set[Path], list[set[Path]]]:
+    """So many pictures in whole sets, the first that fit, at least one set; and those left, at least `others`."""
     taken: set[Path] = set()
-    left = []
+    left, room = [], len(sets) - others
     for each in sets:
-        if len(taken) + len(each) <= pictures:
-            taken |= each
+        if room and len(taken) + len(each) <= pictures:
+            taken, room = taken | each, room - 1
         else:
             left.append(each)
     if not taken:
-        smallest = min(range(len(left)), key=lambda k: len(left[k]))
-        taken = left.pop(smallest)
+        taken = left.pop(min(range(len(left)), key=lambda k: len(left[k])))
     return taken, left
 
 

@@ -24,6 +24,8 @@ def check_place(out: Path) -> None:
     Raises ValueError where there is something else, or where the folder's name cannot be a model's.
     """
     check_name(out.name)
+    if out.resolve().name != out.name:
+        raise ValueError(f"{out} is a link to {out.resolve()}; choose another name")
     if out.exists() and not (out / MANIFEST_FILE).is_file():
         raise ValueError(f"{out} is there already and no model folder; choose another name")
 
@@ -42,21 +44,24 @@ def put_in_place(made: Path, out: Path) -> None:
 
     The older one is kept beside it until the new one is there, and comes back where that fails.
     """
+    old, new = (out.with_name(f".{state}-{out.name}") for state in ("old", "new"))
+    if old.exists() and not out.exists():  # killed in between
+        old.rename(out)
     for name in KEPT:
         if (out / name).is_dir():
             shutil.copytree(out / name, made / name, dirs_exist_ok=True)
         elif (out / name).is_file():
             shutil.copyfile(out / name, made / name)
-    old = out.with_name(f".old-{out.name}")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.move(made, new)  # which copies, where it must: what may take long or fail happens beside the place
     if out.exists():
         shutil.rmtree(old, ignore_errors=True)
         out.rename(old)
     try:
-        shutil.move(made, out)
+        new.rename(out)
     except BaseException:
         # Also where it is interrupted: a model folder that was there is there again, whatever happened.
         if old.exists():
-            shutil.rmtree(out, ignore_errors=True)
             old.rename(out)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -75,8 +75,6 @@ SIDE_SHARES = {"side": 0.58, "is_on_side": 0.38, "count": 0.04}
 # Of a thing that it has no word for a model is to tell "is there a …?" ("no") from "what color is the …?".
 LATE_SHARES = SHARES | {"object_present": 0.08}
 WHOLE = Mixture(degraded=0.0, disturbed=0.0)
-SIDE_LESSON_SHARE = 0.6  # of pictures; the others are as ever, so that nothing is forgotten
-SIDE_LESSON_OFFSET = 0.2  # of the picture's width: how far apart the two are, at least
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,13 @@ class ShapesRecipe:
     real: float = 0.35  # of square pictures: easy-VQA's own, with the shape moved
     easy: float = 0.2  # of square pictures: drawn in easy-VQA's style; the rest are varied scenes
     lessons: tuple[Lesson, ...] = LESSONS
+    side_lessons: tuple[SideLesson, ...] = SIDE_LESSONS
+    side_lesson: float = 0.6  # during one; the other pictures are as ever, so that nothing is forgotten
+    side_offset: float = 0.2  # of the picture's width: how far apart the two of a side lesson are, at least
+    side_shares: Mapping[str, float] = field(default_factory=lambda: SIDE_SHARES)  # of questions
     invented: float = 0.3  # of everyday objects in questions: made-up words
-    late_from: int = 20000  # step; in what follows wordings are rough, and questions drawn by `LATE_SHARES`
+    late_from: int = 20000  # step: from here on wordings are rough, and questions drawn by the late shares
+    late_shares: Mapping[str, float] = field(default_factory=lambda: LATE_SHARES)  # of questions
     rough: float = 0.4  # of wordings
     mixture: Mixture = field(default_factory=Mixture)
 
@@ -110,9 +113,9 @@ class ShapesSource:
             (lesson.until, Asker(Group.TRAIN, lesson.shares, easy_share=1.0, two_words=0.0, squares=False))
             for lesson in recipe.lessons
         ]
-        self._of_sides = Asker(Group.TRAIN, SIDE_SHARES, invented=recipe.invented)
+        self._of_sides = Asker(Group.TRAIN, recipe.side_shares, invented=recipe.invented)
         plain = Asker(Group.TRAIN, invented=recipe.invented)
-        late = replace(plain, shares=LATE_SHARES, rough=recipe.rough)
+        late = replace(plain, shares=recipe.late_shares, rough=recipe.rough)
         self._askers = {False: plain, True: late}
         self._of_real = {late: replace(asker, squares=False) for late, asker in self._askers.items()}
 
@@ -121,14 +124,14 @@ class ShapesSource:
         lesson = next((asker for until, asker in self._lessons if step < until), None)
         if lesson:
             return [self._simple(rng, lesson, questions) for _ in range(pictures)]
-        side = next((lesson for lesson in SIDE_LESSONS if lesson.since <= step < lesson.until), None)
+        side = next((lesson for lesson in self._recipe.side_lessons if lesson.since <= step < lesson.until), None)
         late = step >= self._recipe.late_from
         orientation: Orientation = "square"
         if side is None and rng.random() >= self._recipe.square:
             orientation = "wide" if rng.random() < 0.5 else "tall"
         return [
             self._beside(side, rng, questions)
-            if side and rng.random() < SIDE_LESSON_SHARE
+            if side and rng.random() < self._recipe.side_lesson
             else self._example(rng, orientation, questions, late)
             for _ in range(pictures)
         ]
@@ -161,7 +164,7 @@ class ShapesSource:
             if others and first.color != others[0].color:
                 second = others[0]
                 offset = first.middle[0] - second.middle[0]
-                if abs(offset) > SIDE_LESSON_OFFSET * scene.width:
+                if abs(offset) > self._recipe.side_offset * scene.width:
                     break
         asked = []
         for _ in range(questions):

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from models.shapes.examples import Example, Split, draw_split
-from models.shapes.phrasing import TEMPLATES, Group
+from models.shapes.phrasing import EASY, OBJECTS, STRANGE, TEMPLATES, Group
 from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.sources import LATE_SHARES, SIDE_LESSONS, FileSource, ShapesRecipe, ShapesSource, Source
+from models.vilt.sources import FileSource, ShapesRecipe, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample
@@ -56,7 +56,7 @@ def shapes_task(seed: int, smoke: bool = False) -> Task:
         "easy_vqa": easyvqa.official_examples(data, held_out[: 8 if smoke else 120]),
         "drawn": list(draw_split(Split.VAL, seed, 8 if smoke else 200, questions=6)),
     }
-    recipe = _digest(ShapesRecipe(), SIDE_LESSONS, LATE_SHARES, TEMPLATES[Group.TRAIN])
+    recipe = _digest(ShapesRecipe(), TEMPLATES[Group.TRAIN], OBJECTS[Group.TRAIN], EASY, STRANGE)
     return Task(
         labels=ANSWERS,
         checkpoint=Checkpoint.find(SMALL),

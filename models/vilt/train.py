@@ -31,7 +31,7 @@ from models.vilt.batches import Batches, Collator, Inputs
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.embedding import deterministic, make_deterministic
 from models.vilt.optimizer import MuonWithAdamW, schedule
-from models.vilt.sources import Source
+from models.vilt.sources import ShapesRecipe, Source
 from models.vilt.targets import ScoreKind, Targets
 from models.vilt.tasks import Task, data_task, shapes_task
 from service.answers import agreement
@@ -60,8 +60,6 @@ class OtherRunError(ValueError):
     """The run in a folder is another one than that which is to go on."""
 
 
-# Of a run of the embedded model: the rough wordings come in these.
-SECOND_STEPS = 5000
 CURVE = ("step", "seconds", "questions", "learning_rate", "loss", "accuracy", "topics")
 
 
@@ -198,7 +196,9 @@ class Run:
         if state["settings"] != asdict(self.settings):
             raise OtherRunError(f"{self.folder} was begun with other settings: {state['settings']}")
         if state["about"] != self.about:
-            raise OtherRunError(f"{self.folder} was begun on other data: {state['about']}; this is {self.about}")
+            raise OtherRunError(
+                f"{self.folder} was begun on other data or by another recipe: {state['about']}; this is {self.about}"
+            )
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -276,7 +276,7 @@ def _run(given: argparse.Namespace) -> None:
         )
     settings = Settings(
         steps=12 if given.smoke else given.steps,
-        second=0 if given.dataset or given.smoke else min(SECOND_STEPS, given.steps),
+        second=0 if given.dataset or given.smoke else max(0, given.steps - ShapesRecipe().late_from),
         seed=given.seed,
         scores=given.scores,
         rate=given.rate,

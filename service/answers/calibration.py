@@ -45,6 +45,7 @@ from service.answers.maps import (
     CalibrationError,
     CalibrationMap,
     EdgedMap,
+    IsotonicMap,
     LinearMap,
     check_keys,
     read_linear,
@@ -205,7 +206,12 @@ def _read_maps(value: object, at: str) -> dict[str, CalibrationMap]:
     check_keys(maps, set(_MAP_NAMES), at)
     if DEFAULT not in maps:
         raise CalibrationError(f"{at}.{DEFAULT} is missing")
-    return {name: read_map(entry, f"{at}.{name}") for name, entry in maps.items()}
+    found = {name: read_map(entry, f"{at}.{name}") for name, entry in maps.items()}
+    for name, each in found.items():
+        inner = each.inner if isinstance(each, EdgedMap) else each
+        if isinstance(inner, IsotonicMap) and inner.mass != "top":
+            raise CalibrationError(f"{at}.{name}.mass must be top")
+    return found
 
 
 def _read_answerability(value: object) -> Answerability:
@@ -213,7 +219,8 @@ def _read_answerability(value: object) -> Answerability:
     body = read_object(value, at)
     model: CalibrationMap
     if body.get("kind") == "isotonic":
-        model = read_map({key: part for key, part in body.items() if key not in ("threshold", "narrowed")}, at)
+        check_keys(body, {"kind", "mass", "x", "y", "threshold"}, at)
+        model = read_map({key: part for key, part in body.items() if key != "threshold"}, at)
         if body.get("mass") != "answerable":
             raise CalibrationError(f"{at}.mass must be answerable")
     elif body.get("kind") == "logistic":

@@ -33,7 +33,7 @@ class CalibrationMap(Protocol):
     """Gives a calibrated probability."""
 
     def of(self, evidence: Evidence) -> float:
-        """The calibrated probability that the best answerable answer is right, in [0, 1]."""
+        """The calibrated probability, in [0, 1]: of what the map was fitted to."""
 
 
 class _OfTopMass(ABC):

@@ -171,6 +171,12 @@ def test_scores_of_another_kind_are_not_what_was_fitted():
         ("answerability", {"kind": "isotonic", "x": [0, 1], "y": [0, 1], "threshold": 0.5}, r"answerability\.mass"),
         ("answerability", {"kind": "isotonic", "x": [0], "y": [1], "mass": "all"}, r"answerability\.mass"),
         ("answerability", {"kind": "isotonic", "x": [0], "y": [1], "mass": "answerable"}, r"answerability\.threshold"),
+        ("answerability", {"kind": "isotonic", "narrowed": {}}, r"answerability\.narrowed"),
+        (
+            "confidence.maps.number",
+            {"kind": "isotonic", "x": [0], "y": [1], "mass": "answerable"},
+            r"confidence\.maps\.number\.mass",
+        ),
         ("answerability.features", [], "answerability.features"),
         ("answerability.features", ["top_logit", "blur"], r"answerability.features\[1\]"),
         ("answerability.features", ["top_logit", "top_logit"], r"answerability.features\[1\]"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from service.answers import ScoreKind, evidence_of_candidates
+from service.answers import Calibration, ScoreKind, evidence_of_candidates
 from service.evaluation.calibrating.fit import by_kind_of_damage, fit
 from service.evaluation.calibrating.samples import Samples
 from service.images import QUALITY, STATISTICS
@@ -71,3 +73,25 @@ def test_few_ruined_pictures_or_copies_of_one(ruined: int) -> None:
     copies = [found.statistics[0]] * ruined
     groups = by_kind_of_damage([*found.statistics[:50], *copies], np.arange(50 + ruined) >= 50)
     assert len(set(groups.tolist())) == 51
+
+
+def test_answerability_that_is_no_straight_line_in_the_mass() -> None:
+    """Where "unanswerable" has most of the mass it is right, in between as often as not, elsewhere never."""
+    found = samples(NEVER_SHARP)
+    rng = np.random.default_rng(1)
+    nothing = rng.uniform(0.01, 0.99, len(found)).round(6)
+    chance = np.where(nothing < 0.2, 1.0, np.where(nothing < 0.9, 0.5, 0.0))
+    answerable = rng.random(len(found)) < chance
+    evidence = [
+        evidence_of_candidates(sorted([(True, p), (False, 1 - p)], key=lambda each: -each[1]), 0.0, each)
+        for p, each in zip(nothing.tolist(), found.statistics, strict=True)
+    ]
+    fitted, report = fit(
+        replace(found, evidence=evidence, answerable=answerable, accuracy=answerable.astype(float)),
+        "x",
+        ScoreKind.SOFTMAX,
+    )
+    assert report["chosen"]["answerability"] == "mass, isotonic"
+    answerability = Calibration.load(fitted).answerability
+    asked = [evidence_of_candidates([(True, p), (False, 1 - p)], 0.0, None) for p in (0.05, 0.55, 0.95)]
+    assert [answerability(each) for each in asked] == pytest.approx([1.0, 0.5, 0.0], abs=0.1)

@@ -308,10 +308,16 @@ def test_copies_tie_their_groups_together(folder: Path) -> None:
         assert sum({0, 1, 2, 3, 36, 37, 38, 39} <= part for part in parts) == 1
 
 
-def test_a_large_group_leaves_the_small_ones_for_calibration_and_test(folder: Path) -> None:
-    path = _with_groups(folder, ["line A"] * 32 + ["line B"] * 4 + ["line C"] * 4)
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [([32, 4, 4], [32, 4, 4]), ([34, 3, 3], [34, 3, 3]), ([30] + [1] * 10, [30, 5, 5]), ([37, 1, 1, 1], [37, 1, 2])],
+)
+def test_a_large_group_is_for_training_and_the_small_ones_for_the_rest(
+    folder: Path, sizes: list[int], parts: list[int]
+) -> None:
+    path = _with_groups(folder, [f"line {k}" for k, size in enumerate(sizes) for _ in range(size)])
     for seed in range(8):
-        assert list(map(len, _parts_of_pictures(path, seed))) == [32, 4, 4]
+        assert list(map(len, _parts_of_pictures(path, seed))) == parts
 
 
 @pytest.mark.parametrize("groups", [1, 2])

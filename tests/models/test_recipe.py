@@ -389,7 +389,7 @@ def test_packaging_anew_keeps_what_was_written_by_hand(packaged: Path) -> None:
     assert sorted(path.name for path in packaged.iterdir()) == ["smoke", "smoke-int8"]
 
 
-@pytest.mark.parametrize("name", ["no-model", ".", "-x", "a/b", "n" * 101])
+@pytest.mark.parametrize("name", ["no-model", ".", "-x", "n" * 101])
 def test_a_recipe_never_takes_the_place_of_what_is_no_model(packaged: Path, smoke_run: Path, name: str) -> None:
     (packaged / "no-model").mkdir(exist_ok=True)
     (packaged / "no-model" / "precious.py").write_text("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -51,3 +52,14 @@ def test_strange_words_are_nobody_elses() -> None:
     said |= {word for g in Group for name in OBJECTS[g] for word in name.split()}
     assert not set(STRANGE) & (said | {*COLORS, *NAMES})
     assert len(set(STRANGE)) == len(STRANGE) > 40
+
+
+def test_no_little_word_makes_a_calibration_or_test_wording_of_a_training_one() -> None:
+    """Strange words stand in none of those; what is left is dropping, tried in every way."""
+    held = {" ".join(t.split()) for g in (Group.CALIBRATION, Group.TEST) for ts in TEMPLATES[g].values() for t in ts}
+    for template in TRAINING:
+        words = template.split()
+        little = [k for k, word in enumerate(words) if word in LITTLE]
+        for dropped in product((False, True), repeat=len(little)):
+            gone = {k for k, drop in zip(little, dropped, strict=True) if drop}
+            assert " ".join(word for k, word in enumerate(words) if k not in gone) not in held

@@ -115,6 +115,8 @@ def _not_fitted(calibration: Mapping[str, Any], counts: Mapping[str, int], domai
 def by_kind_of_damage(statistics: Sequence[Mapping[str, float]], ruined: NDArray[np.bool_]) -> NDArray[np.int64]:
     """A number for each picture, of its own for a whole one; ruined ones alike in quality have the same.
 
+    As ruined counts a picture of which no question can be answered.
+
     As groups of the cross-validation they see to it that what is compared has never met the kind of damage that it is
     tried on: pictures go bad in more ways than were at hand. With pictures alone as groups, brightness, contrast and
     sharpness always seemed to help tell the unanswerable; of damage unlike that, they made it worse.

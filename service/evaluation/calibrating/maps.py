@@ -231,6 +231,7 @@ def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dic
     if not folds:
         simplest = next(iter(fitters))
         return simplest, fitters[simplest](judged) | edge, dict.fromkeys(fitters)
+    groups = judged.groups[np.concatenate([test for _, test in folds])]
     errors: dict[str, Floats] = {}
     for name, fit in fitters.items():
         parts = [
@@ -240,13 +241,16 @@ def choose(judged: Judged, fitters: Mapping[str, Fitter]) -> tuple[str, Map, dic
     scores = {name: float(each.mean()) for name, each in errors.items()}
     best = min(scores, key=lambda name: scores[name])
     chosen = next(
-        name for name in fitters if scores[name] - scores[best] <= _standard_error(errors[name] - errors[best])
+        name for name in fitters if scores[name] - scores[best] <= _standard_error(errors[name] - errors[best], groups)
     )
     return chosen, fitters[chosen](judged) | edge, dict(scores)
 
 
-def _standard_error(differences: Floats) -> float:
-    return float(differences.std() / np.sqrt(len(differences)))
+def _standard_error(differences: Floats, groups: NDArray[np.int64]) -> float:
+    """Of the mean, where the differences within a group go together (Liang and Zeger 1986)."""
+    _, which = np.unique(groups, return_inverse=True)
+    sums = np.bincount(which, weights=differences - differences.mean())
+    return float(np.sqrt((sums**2).sum()) / len(differences))
 
 
 def _applied(fitted: Map, judged: Judged) -> Floats:
