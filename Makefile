@@ -176,7 +176,7 @@ fine-tune: own-data install-export
 # What is wrong with the name or the file is said before the training's own environment is made.
 own-data: fine-tune-given install
 	$(VENV)/bin/python -m models.vilt.place -- "$(NAME)"
-	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out "$(OWN)/data"
+	$(VENV)/bin/python -m models.vilt.own_data "$(DATA)" --out $(OWN)/data
 
 fine-tune-given:
 	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
