@@ -16,7 +16,8 @@ from models.shapes.questions import ANSWERS, UNANSWERABLE
 from models.vilt import easyvqa
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.model import SMALL
-from models.vilt.sources import FileSource, ShapesRecipe, ShapesSource, Source
+from models.vilt.recipe import ShapesRecipe
+from models.vilt.sources import FileSource, ShapesSource, Source
 from service.answers import match_key
 from service.errors import DataError
 from service.evaluation.records import Example as AskedExample

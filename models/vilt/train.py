@@ -31,7 +31,8 @@ from models.vilt.batches import Batches, Collator, Inputs
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.embedding import deterministic, make_deterministic
 from models.vilt.optimizer import MuonWithAdamW, schedule
-from models.vilt.sources import ShapesRecipe, Source
+from models.vilt.recipe import ShapesRecipe
+from models.vilt.sources import Source
 from models.vilt.targets import ScoreKind, Targets
 from models.vilt.tasks import Task, data_task, shapes_task
 from service.answers import agreement

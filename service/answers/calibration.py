@@ -45,7 +45,6 @@ from service.answers.maps import (
     CalibrationError,
     CalibrationMap,
     EdgedMap,
-    IsotonicMap,
     LinearMap,
     check_keys,
     read_linear,
@@ -206,12 +205,7 @@ def _read_maps(value: object, at: str) -> dict[str, CalibrationMap]:
     check_keys(maps, set(_MAP_NAMES), at)
     if DEFAULT not in maps:
         raise CalibrationError(f"{at}.{DEFAULT} is missing")
-    found = {name: read_map(entry, f"{at}.{name}") for name, entry in maps.items()}
-    for name, each in found.items():
-        inner = each.inner if isinstance(each, EdgedMap) else each
-        if isinstance(inner, IsotonicMap) and inner.mass != "top":
-            raise CalibrationError(f"{at}.{name}.mass must be top")
-    return found
+    return {name: read_map(entry, f"{at}.{name}") for name, entry in maps.items()}
 
 
 def _read_answerability(value: object) -> Answerability:
@@ -220,9 +214,7 @@ def _read_answerability(value: object) -> Answerability:
     model: CalibrationMap
     if body.get("kind") == "isotonic":
         check_keys(body, {"kind", "mass", "x", "y", "threshold"}, at)
-        model = read_map({key: part for key, part in body.items() if key != "threshold"}, at)
-        if body.get("mass") != "answerable":
-            raise CalibrationError(f"{at}.mass must be answerable")
+        model = read_map({key: part for key, part in body.items() if key != "threshold"}, at, "answerable")
     elif body.get("kind") == "logistic":
         check_keys(body, {"kind", "threshold", "narrowed", *LINEAR_KEYS}, at)
         model = read_linear(body, at)

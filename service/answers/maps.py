@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from service.answers.evidence import FEATURES, Evidence
 from service.images.statistics import STATISTICS
 
 Mass = Literal["top", "answerable"]
-_MASSES: Final = get_args(Mass)
 _LARGEST_WEIGHT: Final = 1e6  # no sum of these overflows
 LINEAR_KEYS: Final = ("features", "weights", "bias", "ranges")
 """What a linear map consists of."""
@@ -143,33 +142,33 @@ class EdgedMap:
         return min(max(self.inner.of(evidence), self.edge), 1.0 - self.edge)
 
 
-def read_map(value: object, at: str) -> CalibrationMap:
+def read_map(value: object, at: str, mass: Mass = "top") -> CalibrationMap:
     """A map from its JSON form.
 
     `{"kind": "isotonic", "x": [...], "y": [...]}`, `{"kind": "beta", "a", "b", "c"}`, `{"kind": "logistic", "a", "b"}`,
     `{"kind": "temperature", "t"}` or `{"kind": "linear", "features": [...], "weights": [...], "bias", "ranges"}`; the
-    ranges may be left out. Any may have an `edge`, at most 0.5 (`EdgedMap`), an isotonic one a `mass`: "top", or
-    "answerable".
+    ranges may be left out. Any may have an `edge`, at most 0.5 (`EdgedMap`), an isotonic one a `mass`, "top" by
+    default.
 
     Args:
         value: the parsed JSON.
         at: the key it stands under, for messages.
+        mass: what an isotonic map has to be a map of.
 
     Raises:
-        CalibrationError: it is no such map, or one of the top mass that falls.
+        CalibrationError: it is no such map, one of another mass, or one of the top mass that falls.
     """
     body = dict(read_object(value, at))
     if "edge" in body:
         edge = read_number(body.pop("edge"), f"{at}.edge")
         if not 0 <= edge <= 0.5:
             raise CalibrationError(f"{at}.edge must be within 0 and 0.5")
-        return EdgedMap(read_map(body, at), edge)
+        return EdgedMap(read_map(body, at, mass), edge)
     kind = body.get("kind")
     if kind == "isotonic":
         check_keys(body, {"kind", "x", "y", "mass"}, at)
-        if body.get("mass", "top") not in _MASSES:
-            raise CalibrationError(f"{at}.mass must be one of {', '.join(_MASSES)}")
-        mass: Mass = "answerable" if body.get("mass") == "answerable" else "top"
+        if body.get("mass", "top") != mass:
+            raise CalibrationError(f"{at}.mass must be {mass}")
         x, y = (read_numbers(body.get(key), f"{at}.{key}") for key in "xy")
         if len(x) != len(y):
             raise CalibrationError(f"{at}.x and {at}.y must be equally long")

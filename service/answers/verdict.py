@@ -168,7 +168,12 @@ def _answerable(
     """Whether the question can be answered, and the fitted probability that it can."""
     nothing = posterior.answer_set.unanswerable
     fitted = calibration.answerability if calibration is not None else None
-    if evidence and fitted is not None and calibration is not None and calibration.applies_to(posterior.score_kind):
+    if (
+        evidence is not None
+        and fitted is not None
+        and calibration is not None
+        and calibration.applies_to(posterior.score_kind)
+    ):
         answerability = fitted(evidence)
         return answerability >= fitted.threshold, answerability
     if not posterior.says_unanswerable:

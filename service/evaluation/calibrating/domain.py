@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from service.answers import Domain, read_domain
 from service.errors import needs
+from service.evaluation.calibrating.spread import spread
 
 STATISTICS: Final = ("color_count", "color_concentration", "tone_concentration", "coarse_gradient")
 """How complex a picture is. Of the sets that were measured (brightness and sharpness; all eight) these four tell
@@ -24,8 +25,6 @@ INSIDE: Final = 0.995
 
 _FOLDS: Final = 5
 _DIGITS: Final = 6
-# Statistics that deviate less than this are the same.
-_ALIKE: Final = 1e-9
 # Keeps a component from shrinking onto a few pictures that are alike; of standardised statistics.
 _SMALLEST_VARIANCE: Final = 1e-2
 
@@ -92,8 +91,7 @@ def _mixture(rows: Sequence[Mapping[str, float]], components: int) -> dict[str, 
     with needs("scikit-learn"):
         from sklearn.mixture import GaussianMixture
     values = np.array([[row[name] for name in STATISTICS] for row in rows])
-    center, scale = values.mean(axis=0), values.std(axis=0)
-    scale[scale < _ALIKE] = 1.0
+    center, scale = values.mean(axis=0), spread(values)
     fitted = GaussianMixture(components, reg_covar=_SMALLEST_VARIANCE, random_state=0, max_iter=300, n_init=2)
     fitted.fit((values - center) / scale)
     parts = {

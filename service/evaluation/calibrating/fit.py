@@ -25,6 +25,7 @@ from service.evaluation.calibrating.maps import (
     linear_fitter,
 )
 from service.evaluation.calibrating.samples import Samples
+from service.evaluation.calibrating.spread import spread
 from service.images import QUALITY
 
 THRESHOLD: Final = 0.5
@@ -115,7 +116,12 @@ def _not_fitted(calibration: Mapping[str, Any], counts: Mapping[str, int], domai
 def by_kind_of_damage(statistics: Sequence[Mapping[str, float]], ruined: NDArray[np.bool_]) -> NDArray[np.int64]:
     """A number for each picture, of its own for a whole one; ruined ones alike in quality have the same.
 
-    As ruined counts a picture of which no question can be answered.
+    Args:
+        statistics: of each of n pictures.
+        ruined: (n,), whether no question about it can be answered.
+
+    Returns:
+        (n,).
 
     As groups of the cross-validation they see to it that what is compared has never met the kind of damage that it is
     tried on: pictures go bad in more ways than were at hand. With pictures alone as groups, brightness, contrast and
@@ -127,8 +133,7 @@ def by_kind_of_damage(statistics: Sequence[Mapping[str, float]], ruined: NDArray
     with needs("scikit-learn"):
         from sklearn.cluster import KMeans
     quality = np.array([[each[name] for name in QUALITY] for each in statistics])
-    scale = quality.std(axis=0)
-    scaled = (quality / np.where(scale > 0, scale, 1.0))[ruined]
+    scaled = (quality / spread(quality))[ruined]
     kinds = min(FOLDS, len(np.unique(scaled, axis=0)))
     groups[ruined] = len(groups) + KMeans(kinds, n_init=10, random_state=0).fit_predict(scaled)
     return groups
@@ -145,7 +150,7 @@ def _answerability(
     judged = Judged(samples.evidence, samples.answerable.astype(np.float64), groups)
     name, fitted, found = choose(judged, _ANSWERABILITY)
     chosen["answerability"], scores["answerability"] = name, found
-    model = read_map(fitted, "answerability")
+    model = read_map(fitted, "answerability", fitted.get("mass", "top"))
     answered = np.array([model.of(e) >= THRESHOLD for e in samples.evidence])
     if fitted["kind"] != "linear":
         # A map of the one mass that means the same where answers are narrowed down.

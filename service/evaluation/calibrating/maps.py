@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from service.answers import EDGE, LISTED, Evidence, logit, read_map
 from service.errors import needs
+from service.evaluation.calibrating.spread import spread
 from service.evaluation.reporting.calibration_figures import brier_score
 
 Floats = NDArray[np.float64]
@@ -25,8 +26,6 @@ FOLDS: Final = 5
 MAX_KNOTS: Final = 64
 # Weak L2 regularisation keeps the coefficients finite on separable data; features are standardised first.
 INVERSE_REGULARIZATION: Final = 100.0
-# Values that deviate less than this are the same.
-_ALIKE: Final = 1e-9
 IDENTITY: Final[Map] = {"kind": "logistic", "a": 1.0, "b": 0.0}
 """The model's own probability as it is: what a fitted map has to beat."""
 
@@ -198,8 +197,7 @@ def fit_soft_logistic(features: Floats, target: Floats) -> tuple[Floats, float]:
     """
     with needs("scikit-learn"):
         from sklearn.linear_model import LogisticRegression
-    center, scale = features.mean(axis=0), features.std(axis=0)
-    scale[scale < _ALIKE * np.maximum(1.0, np.abs(center))] = 1.0  # it tells nothing
+    center, scale = features.mean(axis=0), spread(features)
     rows = np.concatenate([(features - center) / scale] * 2)
     labels = np.concatenate([np.ones(len(target)), np.zeros(len(target))])
     weights = np.concatenate([target, 1 - target])
@@ -254,7 +252,7 @@ def _standard_error(differences: Floats, groups: NDArray[np.int64]) -> float:
 
 
 def _applied(fitted: Map, judged: Judged) -> Floats:
-    given = read_map(fitted, "map")
+    given = read_map(fitted, "map", fitted.get("mass", "top"))
     return np.array([given.of(e) for e in judged.evidence], dtype=np.float64)
 
 
