@@ -27,6 +27,7 @@ def _stays_inside(name: str) -> str:
 
 FileName = Annotated[str, AfterValidator(_stays_inside)]
 MODEL_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+Precision = Literal["fp32", "int8"]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -50,6 +51,9 @@ class _Model(_Strict):
 
 class _Source(_Strict):
     file: FileName
+    precision: Precision = Field(
+        "fp32", description="int8: activations are scaled over the whole batch, so that a question is asked alone."
+    )
 
 
 class _File(_Strict):
@@ -81,6 +85,11 @@ class ModelManifest(_Strict):
     def path(self, name: str) -> Path:
         """Where one of the folder's files lies."""
         return self.folder / name
+
+    @property
+    def batches(self) -> bool:
+        """Whether questions may share an inference: whether an answer is the same whoever shares it."""
+        return self.source.precision != "int8"
 
     def needed_files(self) -> list[str]:
         """The files that serving reads, each of which must have a digest."""

@@ -106,7 +106,8 @@ class ViltModel:
         inputs = {
             "input_ids": ids,
             "attention_mask": mask,
-            "pixel_values": np.stack([item.pixels for item in items]),
+            # Most inferences have one question; nothing is copied for it.
+            "pixel_values": np.stack([item.pixels for item in items]) if len(items) > 1 else items[0].pixels[None],
             "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
         }
         result: NDArray[np.float32] = self.sessions[way].run(["logits"], inputs, brake and brake.options)[0]

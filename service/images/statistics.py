@@ -28,6 +28,9 @@ STATISTICS: Final = (
 )
 """The names of all statistics."""
 
+STATISTICS_SIZE: Final = (128, 128)
+"""(height, width) that a picture is needed at: the thumbnail is made of the means of at least so many pixels."""
+
 Floats = NDArray[np.float32]
 
 _EDGE: Final = 64  # of the thumbnail, whatever the aspect ratio: no statistic looks at where things are
