@@ -2,7 +2,7 @@
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # make fine-tune a model of your own from a CSV file
-# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, loadtest, locust, random-vilt,
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, loadtest, locust, random-vilt,
 # vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ PORT ?= 8000
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score loadtest locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -103,6 +103,12 @@ endif
 # Scoring beside a straight loop that gives the same results: 450,000 answers, two minutes.
 bench-score: install-dev
 	$(VENV)/bin/python -m loadtest.scoring $(FLAGS)
+
+# From a JPEG to a model's input beside other libraries, which go into a folder of their own: a minute.
+DECODERS := build/decoders
+bench-decoding: install-dev
+	$(VENV)/bin/python $(PIP) --target $(DECODERS) --upgrade --no-deps --requirement loadtest/decoders.txt
+	PYTHONPATH=$(DECODERS) $(VENV)/bin/python -m loadtest.decoding $(FLAGS)
 
 # Every measured command (loadtest/README.md) against the embedded model, about ten minutes; ONLY='leavers overload' picks
 # some, MODEL=FOLDER takes another model, FLAGS=--quick makes miniatures.

@@ -42,6 +42,16 @@ def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path
     return folder
 
 
+results_option = click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=ROOT / RESULTS,
+    callback=_make_folder,
+    help=f"Folder of the results; default {RESULTS}.",
+)
+"""Where results go; for commands that measure no server."""
+
+
 def options(function: F) -> F:
     """The options of every measured command."""
     for option in reversed(
@@ -58,13 +68,7 @@ def options(function: F) -> F:
                 metavar="TEXT",
                 help="A part of the results' name, to keep them beside those with other settings.",
             ),
-            click.option(
-                "--results",
-                type=click.Path(file_okay=False, path_type=Path),
-                default=ROOT / RESULTS,
-                callback=_make_folder,
-                help=f"Folder of the results; default {RESULTS}.",
-            ),
+            results_option,
         )
     ):
         function = option(function)
