@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 PROBE_EVERY_S = 5.0
 
 # The revision of the manifest covers the processor's file; this covers the code that carries it out.
-PREPROCESSING = f"2, pillow {version('pillow')}"
+PREPROCESSING = f"2, pillow {version('pillow')}, simplejpeg {version('simplejpeg')}"
 
 DEMO_WARNING = Notice(
     "demo_model",

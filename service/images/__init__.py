@@ -17,7 +17,7 @@ refusal. Its policies:
 | TIFF | uncompressed, LZW, deflate, PackBits, JPEG, CCITT; other compressions and camera raw files are `unsupported_media_type` |
 | BMP | all uncompressed kinds; run-length data up to 4 Mi pixels |
 | metadata | dropped before a decoder sees it, but for orientation and profile; damage in it never refuses a picture |
-| scale | every pixel, unless the caller says what it needs (`needed`): a JPEG is then decoded at 1/2, 1/4 or 1/8 of its size where that leaves 1.5 times what is needed; progressive ones never |
+| scale | every pixel, unless the caller says what it needs (`needed`): a JPEG is then decoded at 1/2, 1/4 or 1/8 of its size where that leaves 1.5 times what is needed (inks never) |
 | disk | none is touched |
 """  # noqa: E501 - a table's rows are lines
 

@@ -18,6 +18,7 @@ from service.images.raster import decoder_boundary, rasterise
 from service.images.reduced import Needed, least_size
 from service.images.refusal import truncated
 from service.images.sniff import Format, sniff
+from service.images.strict import decode_strictly
 
 _READERS: dict[Format, Callable[[bytes, ImageLimits], Prepared]] = {
     Format.JPEG: jpeg.prepare,
@@ -82,14 +83,16 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: N
     limits.check_bytes(len(data))
     kind = sniff(data)
     prepared = _READERS[kind](data, limits)
-    least = least_size(prepared, kind, needed)
-    picture, turn = rasterise(kind, prepared.payload, least)
-    _check_tail(picture, prepared, kind, least)
+    picture = decode_strictly(prepared.payload, least_size(prepared, needed)) if kind is Format.JPEG else None
+    turn, reduced = exif.UPRIGHT, picture is not None
+    if picture is None:
+        picture, turn = rasterise(kind, prepared.payload)
+        _check_tail(picture, prepared, kind)
     # A stream that unpacks to another size than its header announced is checked again.
     limits.check_pixels(*picture.size)
     upright = to_rgb(picture, prepared, kind)
     del picture
-    size = upright.size if least is None else (prepared.width, prepared.height)
+    size = (prepared.width, prepared.height) if reduced else upright.size
     orientation = prepared.orientation if turn == exif.UPRIGHT else turn
     if orientation in _TURNS:
         upright = upright.transpose(_TURNS[orientation])
@@ -97,16 +100,16 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: N
     return DecodedImage(upright, str(kind), width, height)
 
 
-def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format, least: tuple[int, int] | None) -> None:
+def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:
     """Refuse a picture whose pixel data ends before the picture does, although its file is whole to the end marker.
 
-    Two decoders do not tell. JPEG's fills what is missing with mid-grey (a sequential file) or leaves it coarse (a
-    progressive one); where either could be, the file is decoded again with other data in the place of the missing: if
-    that changes the picture, something was missing. PNG's leaves the rows at zero; where the last ones are, the data
-    is unpacked to see how much there is.
+    Two of Pillow's decoders do not tell. JPEG's fills what is missing with mid-grey (a sequential file) or leaves it
+    coarse (a progressive one); the file, of which `decode_strictly` was not sure, is decoded again with other data in
+    the place of the missing: if that changes the picture, something was missing. PNG's leaves the rows at zero; where
+    the last ones are, the data is unpacked to see how much there is.
     """
-    if kind is Format.JPEG and (prepared.suspect or _ends_grey(picture, 4 * picture.width // prepared.width)):
-        again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload), least)
+    if kind is Format.JPEG:
+        again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
         cut = ImageChops.difference(again, picture).getbbox() is not None
     elif kind is Format.PNG and (prepared.suspect or _ends_zero(picture)):
         with decoder_boundary(kind):
@@ -115,18 +118,6 @@ def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format, least: t
         return
     if cut:
         raise truncated(kind.upper(), "inside its pixel data, and an end marker was put behind it")
-
-
-def _ends_grey(picture: Image.Image, edge: int) -> bool:
-    """Whether the last pixels, `edge` in each direction and one at least, are of the grey that stands for missing data.
-
-    Only their brightness is looked at: colour is smoothed over from the neighbouring blocks.
-    """
-    width, height = picture.size
-    edge = max(edge, 1)
-    corner = picture.crop((max(width - edge, 0), max(height - edge, 0), width, height))
-    grey = np.asarray(corner.convert("L") if corner.mode == "RGB" else corner.getchannel(0))
-    return bool(grey.min() >= 126 and grey.max() <= 130)
 
 
 def _ends_zero(picture: Image.Image) -> bool:

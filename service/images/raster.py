@@ -97,12 +97,8 @@ def decoder_boundary(kind: Format) -> Iterator[None]:
         raise undecodable(name, "its data is damaged or of a kind that is not supported") from error
 
 
-def rasterise(kind: Format, payload: bytes, least: tuple[int, int] | None = None) -> tuple[Image.Image, int]:
+def rasterise(kind: Format, payload: bytes) -> tuple[Image.Image, int]:
     """Decode the first picture of a checked payload.
-
-    Args:
-        kind, payload: what the format's reader checked.
-        least: a JPEG comes at the smallest scale that has this (width, height) at least.
 
     Returns:
         The loaded picture in the decoder's own mode, and the orientation that the decoder left to be applied
@@ -117,8 +113,6 @@ def rasterise(kind: Format, payload: bytes, least: tuple[int, int] | None = None
         with Image.open(io.BytesIO(payload), formats=(_PLUGIN[kind],)) as opened:
             # In one go: between blocks of the usual 64 KiB a decoder waits for the interpreter each time.
             opened.decodermaxblock = max(len(payload), ImageFile.MAXBLOCK)
-            if least is not None:
-                opened.draft(None, least)
             opened.load()
             # Only AVIF's plugin states a turn here, and takes it from the container's `irot` and `imir`.
             turn = exif.orientation(opened.info.get("exif", b"")) if kind is Format.AVIF else exif.UPRIGHT

@@ -13,7 +13,6 @@ from typing import Final
 
 from service.images import exif
 from service.images.prepared import Prepared
-from service.images.sniff import Format
 
 Needed = Callable[[int, int], tuple[int, int]]
 """From a picture's upright (height, width) to the (height, width) in pixels that it will be resized to."""
@@ -26,15 +25,11 @@ thumbnails keep 2, with which a 12-megapixel photo for 384 x 512 would be decode
 """
 
 
-def least_size(prepared: Prepared, kind: Format, needed: Needed | None) -> tuple[int, int] | None:
-    """The (width, height), as stored, below which a picture may not be decoded; None where only all of it will do.
-
-    Only JPEG has reduced scales. A picture that may lack data (`suspect`: all progressive ones) is decoded in full,
-    since what is missing may be in the details alone.
-    """
-    if needed is None or kind is not Format.JPEG or prepared.suspect:
+def least_size(prepared: Prepared, needed: Needed | None) -> tuple[int, int] | None:
+    """The (width, height), as stored, below which a JPEG may not be decoded; None where only all of it will do."""
+    if needed is None:
         return None
     lying = prepared.orientation >= exif.LYING
     upright = (prepared.width, prepared.height) if lying else (prepared.height, prepared.width)
-    edges = [math.ceil(edge * MARGIN) for edge in needed(*upright)]
+    edges = [max(1, math.ceil(edge * MARGIN)) for edge in needed(*upright)]
     return (edges[0], edges[1]) if lying else (edges[1], edges[0])

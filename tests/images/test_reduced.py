@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 from service.images import ImageError, decode_image
 from service.images.reduced import MARGIN
+from service.images.strict import decode_strictly
 from tests.images.files import encoded, jpeg_with, textured
 from tests.images.files import exif as exif_block
 
@@ -23,8 +25,11 @@ SEQUENTIAL = {
     "4:4:4": encoded(PICTURE, "JPEG", subsampling=0),
     "restarts": encoded(PICTURE, "JPEG", restart_marker_blocks=3),
     "grey": encoded(PICTURE.convert("L"), "JPEG"),
-    "cmyk": encoded(PICTURE.convert("CMYK"), "JPEG"),
     "odd": encoded(textured(331, 253), "JPEG"),
+}
+INKS = {
+    "sequential": encoded(PICTURE.convert("CMYK"), "JPEG"),
+    "progressive": encoded(PICTURE.convert("CMYK"), "JPEG", progressive=True),
 }
 SCALES = {2: 60, 4: 35, 8: 15}  # the scale that a height of so many pixels leads to, for a picture 240 high
 
@@ -119,19 +124,66 @@ def test_mid_grey_is_no_cut_at_any_scale() -> None:
 
 
 def test_what_is_never_reduced() -> None:
-    """Progressive JPEGs, in which details alone may be missing, and formats that have no reduced scales."""
-    for file in (
-        encoded(PICTURE, "JPEG", progressive=True),
-        encoded(PICTURE, "PNG"),
-        encoded(PICTURE, "WEBP"),
-        encoded(PICTURE, "HEIC", quality=80),
-    ):
+    """Formats that have no reduced scales."""
+    for file in (encoded(PICTURE, "PNG"), encoded(PICTURE, "WEBP"), encoded(PICTURE, "HEIC", quality=80)):
         got = decode_image(file, needed=height_of(20))
         assert got.picture.size == (got.width, got.height) == (320, 240)
         assert np.array_equal(got.pixels, decode_image(file).pixels)
 
 
-def test_progressive_pictures_are_refused_when_cut_in_their_details() -> None:
-    file = encoded(PICTURE, "JPEG", progressive=True)
+PROGRESSIVE = {
+    "colour": encoded(smooth(331, 253), "JPEG", progressive=True),
+    "4:4:4": encoded(smooth(331, 253), "JPEG", progressive=True, subsampling=0),
+    "4:2:2": encoded(smooth(331, 253), "JPEG", progressive=True, subsampling=1),
+    "rgb": encoded(smooth(331, 253), "JPEG", progressive=True, keep_rgb=True),
+    "grey": encoded(smooth(331, 253).convert("L"), "JPEG", progressive=True),
+}
+
+
+@pytest.mark.parametrize("scale", [1, 2, 4, 8])
+@pytest.mark.parametrize("name", PROGRESSIVE)
+def test_progressive_pictures_have_the_pixels_that_pillow_gives(name: str, scale: int) -> None:
+    file = PROGRESSIVE[name]
+    with Image.open(io.BytesIO(file)) as opened:
+        opened.draft(None, (331 // scale, 253 // scale))
+        expected = np.asarray(opened.convert("RGB"))
+    needed = None if scale == 1 else height_of(SCALES[scale])
+    got = decode_image(file, needed=needed)
+    assert (got.width, got.height) == (331, 253)
+    assert np.array_equal(got.pixels, expected)
+
+
+@pytest.mark.parametrize("name", PROGRESSIVE)
+def test_progressive_pictures_are_refused_when_cut_in_their_details(name: str) -> None:
+    """At 1/8 none of what is missing would show."""
+    file = PROGRESSIVE[name]
+    last = file.rindex(b"\xff\xda") + 10
+    for at in {last + 4, (last + len(file)) // 2, len(file) - 40}:
+        with pytest.raises(ImageError):
+            decode_image(file[:at] + b"\xff\xd9", needed=height_of(15))
+
+
+def test_a_progressive_picture_that_the_strict_decoder_warns_of_is_judged_as_ever() -> None:
+    """Bytes that no block needs harm no pixel. libjpeg warns of them, and the picture is taken, with every pixel."""
+    file = PROGRESSIVE["colour"]
+    odd = file[:-2] + bytes(7) + file[-2:]
+    assert decode_strictly(file, None) is not None
+    assert decode_strictly(odd, None) is None
+    assert np.array_equal(decode_image(odd, needed=height_of(15)).pixels, decode_image(file).pixels)
+
+
+@pytest.mark.parametrize("name", INKS)
+def test_inks_are_decoded_in_full(name: str) -> None:
+    got = decode_image(INKS[name], needed=height_of(15))
+    assert got.picture.size == (got.width, got.height) == (320, 240)
     with pytest.raises(ImageError):
-        decode_image(file[:-200] + b"\xff\xd9", needed=height_of(20))
+        decode_image(INKS[name][:-300] + b"\xff\xd9", needed=height_of(15))
+
+
+def test_data_that_ends_inside_its_last_block_is_missed_at_no_scale() -> None:
+    """No pixel is grey there, so that nothing in the picture tells."""
+    file = SEQUENTIAL["colour"]
+    for needed in (None, *map(height_of, SCALES.values())):
+        for missing in range(3, 12):
+            with pytest.raises(ImageError):
+                decode_image(file[:-missing] + b"\xff\xd9", needed=needed)

@@ -54,7 +54,7 @@ def test_decoding(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["--quick", "--results", str(tmp_path)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     data = json.loads((tmp_path / "decoding-vilt-b32.json").read_text())
-    rows = {row["way"]: row for row in data["rows"] if row["size"] == "640x480"}
+    rows = {row["way"]: row for row in data["rows"] if row["picture"] == "640x480"}
     assert {"pillow, all pixels", "service, all pixels", "service"} <= rows.keys()
     assert all(row["median_ms"] > 0 for row in rows.values())
     assert rows["service, all pixels"]["max_levels"] == 0
