@@ -32,10 +32,11 @@ def list_command(as_json: bool, **flags: Any) -> None:
         click.echo(json.dumps(found))
         return
     table = Table(box=None)
-    for column in ("name", "kind", "revision", "calibration", "description"):
+    for column in ("name", "kind", "precision", "revision", "calibration", "description"):
         table.add_column(column, overflow="fold")
     for row in found:
-        table.add_row(row["name"], row["kind"], row["revision"], row["calibration"] or "none", row["description"])
+        cells = row | {"calibration": row["calibration"] or "none"}
+        table.add_row(*(cells[str(column.header)] for column in table.columns))
     Console().print(table)
 
 
@@ -47,6 +48,8 @@ def show(name: str, as_json: bool, **flags: Any) -> None:
     """Show the model NAME: its manifest, its labels and its files."""
     manifest = load_manifest(load_settings(**flags).models_dir, name)
     details = _summary(manifest) | {
+        "checkpoint": manifest.source.checkpoint or None,
+        "checkpoint_revision": manifest.source.revision or None,
         "license": manifest.model.license,
         "scores": manifest.scores.kind,
         "max_tokens": manifest.tokenizer.max_tokens,
@@ -61,7 +64,7 @@ def show(name: str, as_json: bool, **flags: Any) -> None:
             value = f"{len(value)}: {', '.join(value[:20])}{', …' if len(value) > 20 else ''}"
         elif key == "files":
             value = ", ".join(value)
-        click.echo(f"{key:12} {value}")
+        click.echo(f"{key:20} {'none' if value is None else value}")
 
 
 @models.command("verify", epilog="Example: vqa models verify vilt-shapes")
@@ -114,6 +117,7 @@ def _summary(manifest: ModelManifest) -> dict[str, Any]:
     return {
         "name": manifest.model.name,
         "kind": manifest.model.kind,
+        "precision": manifest.source.precision,
         "revision": manifest.revision,
         "calibration": calibration.file if calibration else None,
         "demo": manifest.model.demo,

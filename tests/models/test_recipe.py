@@ -412,6 +412,7 @@ def test_a_quantised_folder_is_smaller_and_serves(packaged: Path) -> None:
     assert manifests[0]["model"].pop("name") == "smoke"
     digests = [manifest.pop("files") for manifest in manifests]
     assert {name for name in digests[0] if digests[0][name] != digests[1][name]} == {"model.onnx"}
+    assert [manifest["source"].pop("precision") for manifest in manifests] == ["fp32", "int8"]
     assert manifests[0] == manifests[1]
     done = subprocess.run(
         [VQA, "models", "verify", "smoke-int8", "--json", "--models-dir", packaged], capture_output=True, text=True
