@@ -1,10 +1,11 @@
 """A model folder of ViLT-B/32's size with random weights, for measuring what a large model costs.
 
-    python -m loadtest.random_vilt OUT [--name vilt-b32-random] [--scores sigmoid]
+    python -m loadtest.random_vilt OUT [--checkpoint FOLDER] [--scores sigmoid]
 
-Runs in the export environment (torch, Optimum). 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608,
-at most 40 tokens: time and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder
-takes 471 MB and is not for version control.
+Runs in the export environment (torch, Optimum). A checkpoint folder of the hub's format is made, and then added as
+`vqa models add` adds any. 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608, at most 40 tokens: time
+and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder takes 471 MB and is not
+for version control.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
-import torch
 from tokenizers import Tokenizer
-from transformers import ViltImageProcessor
+from transformers import ViltForQuestionAnswering, ViltImageProcessor
 
-from models.vilt.export import export
-from models.vilt.package import manifest
+from models.vilt.add.making import add
+from models.vilt.add.request import AddError, Request
+from models.vilt.add.source import local_source
 from models.vilt.parity import B32_LABELS, random_b32
 from models.vilt.tokenizer import train_tokenizer, training_questions
-from service.backends.digests import rewrite_digests
 
 SHORTEST_EDGE = 384
 SIZE_DIVISOR = 32
@@ -46,32 +47,41 @@ def tokenizer(vocab_size: int) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(trained))
 
 
-def make(folder: Path, name: str, scores: str) -> None:
-    """Write the whole folder. Raises FileExistsError where there is one already: a revision never changes."""
-    folder.mkdir(parents=True)
-    model = random_b32()
-    export(model, folder / "model.onnx")
+def write_checkpoint(folder: Path, model: ViltForQuestionAnswering) -> None:
+    """A checkpoint folder of the hub's format."""
+    model.save_pretrained(folder)
     tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
     ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
-    (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
-    tokens = model.config.max_position_embeddings
-    text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=tokens, scores=scores)
-    (folder / "model.toml").write_text(text)
-    rewrite_digests(folder)
+
+
+def make(checkpoint: Path, out: Path, scores: str) -> None:
+    """Add a checkpoint folder as the model `out`.
+
+    Raises:
+        AddError: it cannot be added, or is there already: a revision never changes.
+    """
+    request = Request(
+        str(checkpoint), out.parent, out.name, scores=scores, licence="MIT", description=DESCRIPTION, demo=True
+    )
+    request.check()
+    add(request, local_source(checkpoint), lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the model folder to make; must not exist")
-    parser.add_argument("--name", help="name in the manifest; default the folder's")
+    parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="keep the checkpoint here")
     parser.add_argument("--scores", choices=("sigmoid", "softmax"), default="sigmoid", help="default sigmoid")
-    arguments = parser.parse_args()
-    if arguments.out.exists():
-        print(f"{arguments.out} exists already", file=sys.stderr)
+    given = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            checkpoint = given.checkpoint or Path(scratch) / "vilt-b32-random"
+            write_checkpoint(checkpoint, random_b32(labels()))
+            make(checkpoint, given.out, given.scores)
+    except AddError as error:
+        print(error, file=sys.stderr)
         return 1
-    torch.set_num_threads(1)
-    make(arguments.out, arguments.name or arguments.out.name, arguments.scores)
-    print(f"{arguments.out}: {(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
+    print(f"{given.out}: {(given.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
     return 0
 
 

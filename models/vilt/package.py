@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from transformers import ViltForQuestionAnswering
 from models.vilt.checkpoint import Checkpoint
 from models.vilt.export import export
 from models.vilt.model import load_model
-from models.vilt.parity import compare
+from models.vilt.parity import ParityError, check, compare
 from models.vilt.place import check_place, put_in_place
 from models.vilt.targets import ScoreKind
 from service.backends.digests import rewrite_digests
@@ -85,15 +86,14 @@ def assemble(checkpoint: Checkpoint, model: ViltForQuestionAnswering, about: Abo
     """Write every file that serving reads into a folder that is there; returns the parity report.
 
     Raises:
-        RuntimeError: the export does not equal the checkpoint.
+        ParityError: the export does not equal the checkpoint.
     """
     checkpoint.copy_files(folder)
     labels = [model.config.id2label[k] for k in range(model.config.num_labels)]
     (folder / "labels.json").write_text(json.dumps(labels, indent=1, ensure_ascii=False) + "\n", "utf-8")
     export(model, folder / "model.onnx")
     parity = compare(model, folder / "model.onnx")
-    if not parity["ok"]:
-        raise RuntimeError(f"the export does not equal the checkpoint: {json.dumps(parity)}")
+    check(parity)
     (folder / "parity.json").write_text(json.dumps(parity, indent=1) + "\n")
     (folder / MANIFEST_FILE).write_text(about.manifest(checkpoint.max_tokens), "utf-8")
     rewrite_digests(folder)
@@ -104,7 +104,7 @@ def package(run: Path, about: About, folder: Path) -> dict:
     """A training run's model folder, its checkpoint and learning curve included; returns the parity report.
 
     Raises:
-        RuntimeError: the export does not equal the checkpoint.
+        ParityError: the export does not equal the checkpoint.
     """
     kept = folder / "checkpoint"
     kept.mkdir(parents=True)
@@ -137,7 +137,10 @@ def main() -> None:
     about = About(out.resolve().name, scores, given.description, given.license, given.demo)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".new-") as scratch:
         made = Path(scratch) / "model"
-        parity = package(given.run, about, made)
+        try:
+            parity = package(given.run, about, made)
+        except ParityError as error:
+            sys.exit(str(error))
         put_in_place(made, out)
     print(f"{out}: largest difference from PyTorch {parity['largest_difference']:.1e}")
 

@@ -12,9 +12,10 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -31,6 +32,10 @@ TOLERANCE = 1e-4
 B32_LABELS = 3129
 
 Arrays = dict[str, np.ndarray]
+
+
+class ParityError(RuntimeError):
+    """The graph does not equal the checkpoint, or the comparison could not have told."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,26 @@ def compare(model: ViltForQuestionAnswering, onnx_file: Path) -> dict:
         "labels": config.num_labels,
         "bytes": onnx_file.stat().st_size,
     }
+
+
+def check(report: Mapping[str, Any]) -> None:
+    """Whether a report of `compare` is good.
+
+    Raises:
+        ParityError: it is not.
+    """
+    if report["ok"]:
+        return
+    if report["largest_difference"] <= report["tolerance"]:
+        mistake, apart = min(report["power"].items(), key=lambda item: item[1])
+        raise ParityError(
+            f"nothing shows that the ONNX graph equals the checkpoint: the mistake {mistake} changes no score by more "
+            f"than {apart:.1e}, so that the weights look untrained"
+        )
+    raise ParityError(
+        f"a score of the ONNX graph differs from PyTorch's by {report['largest_difference']:.1e}, more than "
+        f"{report['tolerance']:.0e}; no model is made of it"
+    )
 
 
 def _mistakes(case: Case, inputs: Arrays) -> dict[str, Arrays]:

@@ -13,13 +13,17 @@ from rich.table import Table
 from service.backends import ModelManifest, list_models, load_manifest, read_labels
 from service.backends.classifier import ViltClassifier
 from service.backends.digests import rewrite_digests
+from service.cli.add import add_command
 from service.cli.options import settings_options
 from service.settings import load_settings
 
 
 @click.group(epilog="Example: vqa models verify vilt-shapes")
 def models() -> None:
-    """List, show and verify models."""
+    """List, show, verify and add models."""
+
+
+models.add_command(add_command)
 
 
 @models.command("list", epilog="Example: vqa models list --json")
