@@ -102,18 +102,20 @@ def agreement(fp32: ModelManifest, int8: ModelManifest, questions: QuestionSet, 
     """Ask both models each question, one at a time.
 
     Returns:
-        questions: how many; about: what they were; same_answer: in how many of them both gave the same best answer;
-        share: of all; largest_difference: of a probability of any answer; bytes: of both graphs.
+        questions: how many; about: what they were; same_answer: to how many of them both gave the same best answer;
+        share: of all; answers: how many different best answers the fp32 model gave: where they are few, agreement says
+        little; largest_difference: of a probability of any answer; bytes: of both graphs.
 
     Raises:
         DataError: a picture cannot be read.
         ManifestError: a model cannot be loaded.
     """
     models = [ViltModel.open(each, "cpu", 0, {Way.WIDE: threads}) for each in (fp32, int8)]
-    same, largest = 0, 0.0
+    same, largest, answers = 0, 0.0, set()
     # None: no bar where standard error is no terminal.
     for asked in tqdm(questions, total=questions.count, unit="question", disable=None):
         first, second = (_probabilities(model, asked, fp32.scores.kind) for model in models)
+        answers.add(int(first.argmax()))
         same += int(first.argmax() == second.argmax())
         largest = max(largest, float(np.abs(first - second).max()))
     return {
@@ -121,6 +123,7 @@ def agreement(fp32: ModelManifest, int8: ModelManifest, questions: QuestionSet, 
         "about": questions.about,
         "same_answer": same,
         "share": round(same / questions.count, 4),
+        "answers": len(answers),
         "largest_difference": round(largest, 6),
         "bytes": {each.source.precision: each.path(each.source.file).stat().st_size for each in (fp32, int8)},
     }

@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -96,7 +97,8 @@ def command() -> int:
     if given.json:
         print(json.dumps(result))
     else:
-        print(f"{out} is ready: vqa serve --classifier {result['name']}")
+        where = [] if given.models_dir is None else ["--models-dir", given.models_dir]
+        print(f"{out} is ready: {shlex.join(['vqa', 'serve', '--classifier', result['name'], *where])}")
     return 0
 
 

@@ -70,12 +70,14 @@ def describe(folder: Path) -> Described:
     if vocabulary_only and not all((folder / name).is_file() for name in VOCABULARY):
         raise AddError(f"{folder} has no tokenizer: neither {TOKENIZER} nor {' with '.join(VOCABULARY)}")
     size = config.get("vocab_size", 30522)
+    if not vocabulary_only:
+        check_tokenizer(folder / TOKENIZER, size)
     tokens = config.get("max_position_embeddings", 40)
     return Described(folder, labels, tokens, size, vocabulary_only)
 
 
-def check_tokenizer(path: Path, described: Described) -> None:
-    """Whether a tokenizer.json is one that this checkpoint can have.
+def check_tokenizer(path: Path, known: int) -> None:
+    """Whether a tokenizer.json is one that a checkpoint which knows so many tokens can have.
 
     Raises:
         AddError: it cannot be read, is no BERT tokenizer, or has tokens that the checkpoint does not know.
@@ -85,8 +87,8 @@ def check_tokenizer(path: Path, described: Described) -> None:
     except Exception as error:  # the library raises no narrower one
         raise AddError(f"{path}: no tokenizer can be read from it: {error}") from error
     size = tokenizer.get_vocab_size()
-    if size > described.vocabulary_size:
-        raise AddError(f"{path}: it has {size:,} tokens, the checkpoint knows {described.vocabulary_size:,}")
+    if size > known:
+        raise AddError(f"{path}: it has {size:,} tokens, the checkpoint knows {known:,}")
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokens = tokenizer.encode("what").tokens

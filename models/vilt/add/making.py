@@ -53,7 +53,7 @@ def add(request: Request, source: Source, say: Say) -> None:
         checkpoint = _checkpoint(source.described, folder)
         say(f"loading the weights of {request.origin}")
         model = load_whole(source)
-        say(f"exporting {model.num_parameters() / 1e6:,.1f} M parameters to ONNX and comparing them with PyTorch")
+        say(f"exporting {model.num_parameters():,} parameters to ONNX, then comparing with PyTorch")
         made = folder / "fp32"
         made.mkdir()
         try:
@@ -90,19 +90,24 @@ def load_whole(source: Source) -> ViltForQuestionAnswering:
         if error.errno is not None:
             raise
         raise AddError(f"{folder}: the weights ({named}) cannot be read: {_first_line(error)}") from error
-    for name, there, wanted in found["mismatched_keys"]:
-        if name.startswith("classifier."):
+    if other := sorted(found["mismatched_keys"]):
+        if all(name.startswith("classifier.") for name in other):
+            labels = len(source.described.labels)
             raise AddError(
-                f"{folder}: config.json names {wanted[0]:,} labels, and the head in the weights has {there[0]:,} scores"
+                f"{folder}: config.json names {labels:,} labels, and the head's weights are of another number"
             )
-        raise AddError(f"{folder}: {name} is {tuple(there)} in the weights, and {tuple(wanted)} by config.json")
+        raise AddError(f"{folder}: {other[0]} has another shape in the weights than config.json asks for")
     if missing := sorted(found["missing_keys"]):
         raise AddError(f"{folder}: {len(missing)} weights are not in the files, {missing[0]} the first of them")
     return model.eval()
 
 
 def _checkpoint(described: Described, scratch_folder: Path) -> Checkpoint:
-    """Where tokenizer and processor lie; a tokenizer.json is made where there is only a vocabulary."""
+    """Where tokenizer and processor lie; a tokenizer.json is made where there is only a vocabulary.
+
+    Raises:
+        AddError: none can be made of it.
+    """
     file = described.folder / TOKENIZER
     if described.vocabulary_only:
         file = scratch_folder / TOKENIZER
@@ -113,7 +118,7 @@ def _checkpoint(described: Described, scratch_folder: Path) -> Checkpoint:
                 f"{described.folder}: no tokenizer can be made of vocab.txt: {_first_line(error)}"
             ) from error
         tokenizer.backend_tokenizer.save(str(file))
-    check_tokenizer(file, described)
+        check_tokenizer(file, described.vocabulary_size)
     return Checkpoint(described.folder, file, described.folder / PROCESSOR, described.max_tokens)
 
 
@@ -143,7 +148,7 @@ def _quantised(name: str, fp32: Path, questions: QuestionSet, threads: int, say:
     found = agreement(read_manifest(fp32), manifest, questions, threads)
     say(
         f"the same best answer to {found['same_answer']:,} of them ({100 * found['share']:.1f} %), "
-        f"the largest difference of a probability is {found['largest_difference']:.4f}"
+        f"{found['answers']:,} different ones; the largest difference of a probability is {found['largest_difference']:.4f}"
     )
     (made / QUANTISATION).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     return made
