@@ -146,10 +146,9 @@ def _quantised(name: str, fp32: Path, questions: QuestionSet, threads: int, say:
     shutil.copyfile(fp32 / PARITY, made / PARITY)
     say(f"asking both graphs {questions.count:,} questions ({questions.about})")
     found = agreement(read_manifest(fp32), manifest, questions, threads)
-    say(
-        f"the same best answer to {found['same_answer']:,} of them ({100 * found['share']:.1f} %), "
-        f"{found['answers']:,} different ones; the largest difference of a probability is {found['largest_difference']:.4f}"
-    )
+    same, share, answers = found["same_answer"], 100 * found["share"], found["answers"]
+    say(f"the same best answer to {same:,} of them ({share:.1f} %), {answers:,} different ones")
+    say(f"the largest difference of a probability is {found['largest_difference']:.4f}")
     (made / QUANTISATION).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     return made
 
