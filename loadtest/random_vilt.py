@@ -14,17 +14,22 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer
-from transformers import ViltForQuestionAnswering, ViltImageProcessor
+from torch import nn
+from transformers import ViltConfig, ViltForQuestionAnswering, ViltImageProcessor
 
 from models.vilt.add.making import add
 from models.vilt.add.request import AddError, Request
 from models.vilt.add.source import local_source
-from models.vilt.parity import B32_LABELS, random_b32
+from models.vilt.model import set_labels
 from models.vilt.tokenizer import train_tokenizer, training_questions
 
+B32_LABELS = 3129
+B32_WIDTH = 768
 SHORTEST_EDGE = 384
 SIZE_DIVISOR = 32
 # Answers that choices and the answer sets of the contract may name, before the numbered filler.
@@ -37,6 +42,28 @@ def labels() -> list[str]:
     """3,129 labels that all normalise differently."""
     known = [*WORDS, *(str(n) for n in range(COUNTS))]
     return known + [f"thing {n}" for n in range(COUNTS, COUNTS + B32_LABELS - len(known))]
+
+
+def random_b32(labels: Sequence[str], **sizes: int) -> ViltForQuestionAnswering:
+    """ViLT-B/32's size, or other `sizes` of its configuration, with weights that make every part of the network count.
+
+    Freshly initialised weights are too small for a parity check: positions and the class token are zero, and a
+    layer's output hardly depends on its input. So positions, norms and biases are drawn wider and matrices doubled, or
+    more than that in a narrower network.
+    """
+    torch.manual_seed(0)
+    config = ViltConfig(**sizes)
+    set_labels(config, labels)
+    model = ViltForQuestionAnswering(config)
+    nn.init.normal_(model.vilt.embeddings.position_embeddings, std=0.5)
+    nn.init.normal_(model.vilt.embeddings.cls_token, std=0.5)
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            norm_weight = "norm" in name.lower() and name.endswith("weight")
+            nn.init.normal_(parameter, mean=1.0 if norm_weight else 0.0, std=0.1)
+        elif "encoder" in name:
+            parameter.data.mul_(2 * (B32_WIDTH / config.hidden_size) ** 0.5)
+    return model.eval()
 
 
 def tokenizer(vocab_size: int) -> Tokenizer:
@@ -54,8 +81,8 @@ def write_checkpoint(folder: Path, model: ViltForQuestionAnswering) -> None:
     ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
 
 
-def make(checkpoint: Path, out: Path, scores: str) -> None:
-    """Add a checkpoint folder as the model `out`.
+def make(model: Callable[[], ViltForQuestionAnswering], checkpoint: Path, out: Path, scores: str) -> None:
+    """Make a model, its checkpoint folder, and of that the model folder `out`.
 
     Raises:
         AddError: it cannot be added, or is there already: a revision never changes.
@@ -64,20 +91,22 @@ def make(checkpoint: Path, out: Path, scores: str) -> None:
         str(checkpoint), out.parent, out.name, scores=scores, licence="MIT", description=DESCRIPTION, demo=True
     )
     request.check()
+    write_checkpoint(checkpoint, model())
     add(request, local_source(checkpoint), lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the model folder to make; must not exist")
-    parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="keep the checkpoint here")
+    parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="keep the checkpoint in this new folder")
     parser.add_argument("--scores", choices=("sigmoid", "softmax"), default="sigmoid", help="default sigmoid")
     given = parser.parse_args()
+    if given.checkpoint and given.checkpoint.exists():
+        parser.error(f"--checkpoint: {given.checkpoint} is there already")
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            checkpoint = given.checkpoint or Path(scratch) / "vilt-b32-random"
-            write_checkpoint(checkpoint, random_b32(labels()))
-            make(checkpoint, given.out, given.scores)
+            checkpoint = given.checkpoint or Path(scratch) / given.out.name
+            make(lambda: random_b32(labels()), checkpoint, given.out, given.scores)
     except AddError as error:
         print(error, file=sys.stderr)
         return 1
