@@ -30,7 +30,7 @@ write_checkpoint(Path(sys.argv[1]), random_b32(json.loads(Path(sys.argv[2]).read
 def answers() -> list[str]:
     path = Path(os.environ.get("VQA_SHARED", ROOT.parent / "shared")) / "data" / "vqa_v2_answers_3129.txt"
     if not path.is_file():
-        return [f"thing {number}" for number in range(3129)]
+        return ["", *(f"thing {number}" for number in range(1, 3129))]
     return path.read_text("utf-8").splitlines()
 
 

@@ -13,8 +13,9 @@ from tests.support.process import VQA
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("VQA_EXPORT_PYTHON") or str(ROOT / ".venv-export" / "bin" / "python")
-# As the official normalisation leaves them.
-LABELS = ("yes", "no", "red", "blue", "3", "cat", "dog", "wooden table", "net", "unanswerable", "tennis", "pizza")
+# As the official normalisation leaves them; with a blank one, as the 3,129 answers of VQA v2 have it.
+LABELS = ("", "yes", "no", "red", "blue", "3", "cat", "dog", "wooden table", "net", "unanswerable", "tennis", "pizza")
+ANSWERS = LABELS[1:]
 # What would lead to a hub, or keep from one.
 _OF_HUBS = dict.fromkeys(("HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN", "HF_HOME", "HF_HUB_CACHE"), "")
 

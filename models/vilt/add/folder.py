@@ -133,8 +133,11 @@ def _labels(path: Path, names: Any) -> list[str]:
     labels = [names.get(str(k)) for k in range(len(names))]
     if None in labels:
         raise AddError(f"{path}: id2label has no label {labels.index(None)} of {len(labels)}")
-    if wrong := [label for label in labels if not isinstance(label, str) or not label.strip()]:
+    if wrong := [label for label in labels if not isinstance(label, str)]:
         raise AddError(f"{path}: the label {wrong[0]!r} in id2label is no text")
+    # One may be: the 3,129 answers of VQA v2 have a blank one among them.
+    if not any(label.strip() for label in labels):
+        raise AddError(f"{path}: all labels in id2label are blank")
     if all(_UNNAMED.fullmatch(label) for label in labels):
         raise AddError(f"{path}: its labels are {labels[0]}, …, which are no answers; put the answers into id2label")
     return labels
