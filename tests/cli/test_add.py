@@ -10,9 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from service.cli.add import NoExportEnvironmentError, export_python
 from tests.support.process import VQA
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.skipif(bool(find_spec("torch")), reason="this environment is an export environment itself")
+def test_which_interpreter_runs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VQA_EXPORT_PYTHON", sys.executable)
+    assert export_python() == sys.executable
+    for wrong in (tmp_path, tmp_path / "nothing"):
+        monkeypatch.setenv("VQA_EXPORT_PYTHON", str(wrong))
+        with pytest.raises(NoExportEnvironmentError, match="make install-export"):
+            export_python()
 
 
 def run(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:

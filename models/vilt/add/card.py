@@ -53,7 +53,7 @@ def card(manifest: ModelManifest, labels: Sequence[str], made: Mapping[str, Any]
         shortest_edge=processor.shortest_edge,
         longest_edge=processor.longest_edge,
         labels=labels,
-        knows_unanswerable=any(is_unanswerable(label) for label in labels),
+        unanswerable=[label for label in labels if is_unanswerable(label)],
         megabytes=made["megabytes"],
         parity=made["parity"],
         agreement=made["agreement"],

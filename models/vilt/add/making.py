@@ -65,6 +65,7 @@ def add(request: Request, source: Source, say: Say) -> None:
         if questions is not None:
             made = _quantised(request.name, made, questions, threads, say)
         _finish(made, source.described.labels)
+        request.check()  # again: another run may have made it meanwhile
         put_in_place(made, request.out, kept=())
 
 
