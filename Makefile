@@ -1,4 +1,4 @@
-# make serve     sets everything up and serves the embedded model (the main job)
+# make serve     sets everything up and serves the embedded model (the main job), or MODEL: a model, a hub id or a folder
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # make fine-tune a model of your own from a CSV file
@@ -13,10 +13,12 @@ PIP := -m pip install --quiet --disable-pip-version-check
 ORT ?= cpu
 HOST ?= 127.0.0.1
 PORT ?= 8000
+# The name of a model below models/; for `make serve` also a ViLT checkpoint, from the hub or in a folder, of which the
+# model is made first. INT8=1 makes and serves the 8-bit one.
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -61,9 +63,14 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 	$(EXPORT_VENV)/bin/python $(PIP) --requirement models/constraints.txt
 	@touch $@
 
-# The core alone: serving needs none of what evaluations need.
-serve: $(VENV)/.core-$(ORT)
-	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier $(MODEL)
+# The core alone: serving needs none of what evaluations need; and a model that is there needs no export environment.
+NAMED := $(if $(INT8),,$(wildcard models/$(MODEL)/model.toml))
+SERVED = $(if $(NAMED),$(MODEL),$(notdir $(patsubst %/,%,$(MODEL)))$(if $(INT8),-int8))
+serve: $(VENV)/.core-$(ORT) $(if $(NAMED),,add)
+	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier "$(SERVED)"
+
+add: $(VENV)/.core-$(ORT) install-export
+	$(VENV)/bin/vqa models add "$(MODEL)" --keep $(if $(INT8),--int8)
 
 test: install-dev install-export system-test
 	$(VENV)/bin/python -m pytest --cov --cov-report=term --cov-fail-under=90
@@ -187,7 +194,7 @@ own-data: fine-tune-given install
 fine-tune-given:
 	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
 
-# A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL.
+# A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL of the load tests.
 RANDOM_VILT ?= build/vilt-b32-random
 random-vilt: install-export
 	$(EXPORT_VENV)/bin/python -m loadtest.random_vilt $(RANDOM_VILT)

@@ -54,6 +54,8 @@ class _Source(_Strict):
     precision: Precision = Field(
         "fp32", description="int8: activations are scaled over the whole batch, so that a question is asked alone."
     )
+    checkpoint: str = Field("", description="Where the weights came from: a hub id, or a folder's name.")
+    revision: str = Field("", description="The commit of the hub's repository, or `sha256:` and a folder's digest.")
 
 
 class _File(_Strict):
@@ -186,4 +188,5 @@ def list_models(models_dir: Path) -> list[ModelManifest]:
 def _folders(models_dir: Path) -> list[Path]:
     if not models_dir.is_dir():
         raise ManifestError(f"the models folder {models_dir} does not exist")
-    return [path for path in models_dir.iterdir() if (path / MANIFEST_FILE).is_file()]
+    # A name with a dot in front is that of a folder which is on its way to its place, or out of it.
+    return [path for path in models_dir.iterdir() if path.name[0] != "." and (path / MANIFEST_FILE).is_file()]
