@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -13,6 +14,11 @@ import pytest
 from PIL import Image
 
 from service.backends import load_manifest, read_labels
+from service.backends.classifier import ViltClassifier
+from service.backends.layout import Way
+from service.backends.vilt import ViltModel
+from service.images import decode_image
+from service.scheduling import Urgency
 from tests.support.checkpoints import ANSWERS, LABELS, add, export_python, make_checkpoint, needs_export
 from tests.support.pictures import encoded
 from tests.support.process import VQA, vqa_serve
@@ -168,6 +174,30 @@ def test_int8_is_served(models: Path, picture: Path, expected: dict[str, dict[st
     for question in QUESTIONS:
         assert found[question] == pytest.approx(expected[question]["sigmoid"], abs=0.3), question
         assert found[question] != pytest.approx(expected[question]["sigmoid"], abs=CLOSE), "it is not int8"
+
+
+async def test_an_int8_answer_does_not_depend_on_who_else_asks(models: Path, picture: Path) -> None:
+    """Its scales are taken over a whole batch, so that a batch of several changes scores; served, none is ever made."""
+    manifest = load_manifest(models, "tiny-vqa-int8")
+    bright = encoded(Image.new("RGB", (150, 107), "white"))
+    images = [decode_image(data) for data in (picture.read_bytes(), bright)]
+    session = ViltModel.open(manifest, "cpu", 0, {Way.WIDE: 1})
+    ids = session.tokenizer.encode(QUESTIONS[0]).ids
+    items = [session.item(session.processor(image.picture), ids) for image in images]
+    together, alone = session.logits(items, Way.WIDE)[0], session.logits(items[:1], Way.WIDE)[0]
+    assert np.abs(together - alone).max() > 1e-4, "a batch changes nothing here, so nothing would be shown"
+    classifier = ViltClassifier(manifest, threads=2)
+    await classifier.start()
+    try:
+        asks = [(classifier.prepare(image), question) for image in images for question in QUESTIONS]
+        one = [await classifier.ask(*each, classifier.default_set, Urgency()) for each in asks]
+        all_at_once = await asyncio.gather(
+            *(classifier.ask(*each, classifier.default_set, Urgency()) for each in asks * 8)
+        )
+    finally:
+        await classifier.stop()
+    for first, second in zip(one * 8, all_at_once, strict=True):
+        np.testing.assert_allclose(second.posterior.probabilities, first.posterior.probabilities, atol=1e-6)
 
 
 def test_questions_of_ones_own_are_asked(checkpoint: Path, picture: Path, tmp_path: Path) -> None:
