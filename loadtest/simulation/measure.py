@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import httpx
 import numpy as np
 import tomlkit
 
@@ -101,7 +102,7 @@ def entry_bytes(stages: Stages) -> tuple[int, int]:
 
 
 def served(model: str) -> dict[str, float]:
-    """Seconds until a server is ready, and the milliseconds of CPU that a question costs which the cache answers."""
+    """Seconds until a server is ready, milliseconds of CPU of a question that the cache answers, and time series."""
     picture = stamped(camera(0), 1)
     started = time.perf_counter()
     with running(model) as server:
@@ -121,7 +122,10 @@ def served(model: str) -> dict[str, float]:
         before = server.cpu_s()
         if (found := run(ask(HITS))) != {"200": HITS}:
             raise click.ClickException(f"questions that the cache should have answered: {found}")
-        return {"start_s": round(start_s, 2), "front_ms": round((server.cpu_s() - before) / HITS * 1000, 4)}
+        front_ms = round((server.cpu_s() - before) / HITS * 1000, 4)
+        lines = httpx.get(f"{server.url}/metrics", timeout=30).text.splitlines()
+        series = sum(not line.startswith("#") for line in lines)
+        return {"start_s": round(start_s, 2), "front_ms": front_ms, "series": series}
 
 
 def refusal_ms(path: Path = OVERLOAD) -> float:

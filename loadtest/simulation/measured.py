@@ -38,6 +38,7 @@ class Measured:
         start_s: seconds from the start of the process until it is ready.
         entry_bytes: of an answer in the memory cache.
         shared_bytes: of the same answer in the shared cache.
+        series: time series that a replica's `/metrics` shows.
     """
 
     model: str
@@ -51,6 +52,7 @@ class Measured:
     start_s: float
     entry_bytes: int
     shared_bytes: int
+    series: int
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def measured(data: Mapping[str, Any], model: str) -> Measured:
             start_s=float(section["start_s"]),
             entry_bytes=int(section["entry_bytes"]),
             shared_bytes=int(section["shared_bytes"]),
+            series=int(section["series"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MeasuredError(f"models.{model}: {error}; measure it again") from None

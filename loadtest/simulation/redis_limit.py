@@ -39,7 +39,9 @@ def measure(value_bytes: int) -> dict[str, Any] | None:
         finally:
             process.terminate()
             process.wait()
-    rates = {row[0].lower(): float(row[1]) for row in csv.reader(output.splitlines()) if row and row[0] in ("SET", "GET")}
+    rates = {
+        row[0].lower(): float(row[1]) for row in csv.reader(output.splitlines()) if row and row[0] in ("SET", "GET")
+    }
     version = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout.split()
     return {
         "source": f"redis-benchmark, {CLIENTS} clients on a Unix socket, no pipelining; Redis {version[2].removeprefix('v=')}",

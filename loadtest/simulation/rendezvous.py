@@ -37,9 +37,7 @@ def weights(picture: int, of: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def choose(
-    picture: int, of: NDArray[np.uint64], load: NDArray[np.int64], total: int, bound: float = BOUND
-) -> int:
+def choose(picture: int, of: NDArray[np.uint64], load: NDArray[np.int64], total: int, bound: float = BOUND) -> int:
     """The place in `of` that gets one more question.
 
     Args:

@@ -76,10 +76,31 @@ class Machine:
 class Question:
     """One question on its way; see `workload.Questions`."""
 
-    __slots__ = ("alone_s", "at", "busy_s", "cached", "due", "key", "picture", "pixels", "prepare_s", "tries", "urgency", "where")
+    __slots__ = (
+        "alone_s",
+        "at",
+        "busy_s",
+        "cached",
+        "due",
+        "key",
+        "picture",
+        "pixels",
+        "prepare_s",
+        "tries",
+        "urgency",
+        "where",
+    )
 
     def __init__(
-        self, at: float, due: float, picture: int, key: int, pixels: int, prepare_s: float, alone_s: float, busy_s: float
+        self,
+        at: float,
+        due: float,
+        picture: int,
+        key: int,
+        pixels: int,
+        prepare_s: float,
+        alone_s: float,
+        busy_s: float,
     ) -> None:
         self.at, self.due, self.picture, self.key, self.pixels = at, due, picture, key, pixels
         self.prepare_s, self.alone_s, self.busy_s = prepare_s, alone_s, busy_s

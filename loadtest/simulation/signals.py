@@ -18,23 +18,24 @@ class Signals:
 
     def __init__(self, scaling: Scaling, cores: int) -> None:
         self._scaling, self._cores = scaling, cores
-        self._history: dict[Replica, list[float]] = {}
+        self._history: dict[Replica, list[dict[Signal, float]]] = {}
         self._before: dict[Replica, tuple[float, ...]] = {}
 
-    def look(self, replicas: Iterable[Replica], now: float) -> list[float]:
-        """The metrics of those that have one; each is called once a look."""
-        scaling, metrics = self._scaling, []
+    def look(self, replicas: Iterable[Replica], now: float) -> dict[Signal, list[float]]:
+        """By signal, the metrics of the replicas that have one; called once a look."""
+        scaling = self._scaling
+        metrics: dict[Signal, list[float]] = {signal: [] for signal in scaling.targets}
         history = {}
         for replica in replicas:
             past = history[replica] = self._history.get(replica, [])
-            past.append(self._mean(replica, now))
-            seen = past[: len(past) - scaling.lag][-scaling.window :]
-            if seen:
-                metrics.append(sum(seen) / len(seen))
+            past.append(self._means(replica, now))
+            if seen := past[: len(past) - scaling.lag][-scaling.window :]:
+                for signal, values in metrics.items():
+                    values.append(sum(means[signal] for means in seen) / len(seen))
         self._history = history
         return metrics
 
-    def _mean(self, replica: Replica, now: float) -> float:
+    def _means(self, replica: Replica, now: float) -> dict[Signal, float]:
         """Since the last look."""
         replica.account()
         sums = (now, replica.busy_core_s, replica.in_flight_s, replica.waits_s, replica.waits, replica.asked)
@@ -46,4 +47,4 @@ class Signals:
             Signal.IN_FLIGHT: in_flight_s / seconds,
             Signal.WAIT: waits_s / waits if waits else 0.0,
             Signal.REQUESTS: asked / seconds,
-        }[self._scaling.signal]
+        }

@@ -42,7 +42,7 @@ class Tally:
         self.present_s = self.sojourns_s = 0.0
         self._counts, self._all, self._hits = [0] * len(Outcome), 0, 0
         self._warm_s, self._seconds, self._since = warm_s, seconds, 0.0
-        self._latencies = array("d")
+        self._latencies, self._ends = array("d"), array("d")
 
     def came(self, now: float) -> None:
         """A question arrived."""
@@ -65,6 +65,11 @@ class Tally:
         self._hits += cached
         if outcome is Outcome.ANSWERED:
             self._latencies.append(now - arrived)
+            self._ends.append(now)
+
+    def answered_after(self, moment: float) -> int:
+        """Answers in time that came after a moment."""
+        return int((np.frombuffer(self._ends, dtype=np.float64) > moment).sum())
 
     def _account(self, now: float) -> None:
         self.present_s += self.present * (now - self._since)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,12 +64,3 @@ def che_hit_ratio(shares: NDArray[np.float64], entries: float) -> float:
         else:
             high = middle
     return float(-(shares * np.expm1(-shares * high)).sum())
-
-
-def poisson_share_beyond(mean: float, most: int) -> float:
-    """P(X > most) of a Poisson variable."""
-    term = total = math.exp(-mean)
-    for k in range(1, most + 1):
-        term *= mean / k
-        total += term
-    return max(0.0, 1 - total)
