@@ -1,4 +1,4 @@
-"""The simulated experiments: each is a list of jobs, a job a function of plain values, so that jobs run side by side."""
+"""The simulated experiments: functions of plain values that give a row of a table, so that they run side by side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 from loadtest.simulation.autoscaling import Scaling, Signal
 from loadtest.simulation.fleet import simulate
+from loadtest.simulation.machine import Machine
 from loadtest.simulation.measured import Measured
-from loadtest.simulation.replica import Machine, Outcome
+from loadtest.simulation.question import Outcome
 from loadtest.simulation.routing import Policy
 from loadtest.simulation.spec import Spec
 from loadtest.simulation.validation import CACHE_BYTES
@@ -54,7 +55,7 @@ def rounded(figures: Mapping[str, Any], *names: str) -> Row:
     for name in names:
         value = figures[name]
         if name in ("in_time", "refused", "late", "lost", "hit_ratio"):
-            told[f"{name}_%"] = round(100 * value, 3 if value > 0.99 else 2)
+            told[f"{name}_%"] = round(100 * value, 2)
         else:
             told[name] = round(value, 1)
     return told
@@ -81,17 +82,16 @@ def routing(
     workload = dataclasses.replace(workload, per_s=per_s, seconds=questions / per_s)
     spec = Spec(Machine.of(measured, CACHE_BYTES), FLEET, policy, start_s=measured.start_s, warm_s=workload.seconds / 3)
     fleet = simulate(dataclasses.replace(spec, **changes), generate(workload, measured, seed), seed)
-    row: Row = {"policy": str(policy), "load_%": round(100 * load), "trouble": trouble}
+    row: Row = {"policy": str(policy), "load_%": round(100 * load), "trouble": trouble, "questions": fleet.tally.asked}
     return row | rounded(
         fleet.tally.figures(), "in_time", "refused", "late", "lost", "hit_ratio", "goodput_per_s", "p50_ms", "p99_ms"
     )
 
 
-def rolling(measured: Measured, policy: Policy, questions: int, seed: int, restart: bool) -> Row:
+def rolling(measured: Measured, policy: Policy, seconds: float, seed: int, restart: bool) -> Row:
     """The hit ratio around a rolling restart of all replicas in the middle of the run, which takes two minutes."""
     workload = Workload(1.0, 1.0, **POPULAR)
     per_s = 0.6 * FLEET * replica_per_s(measured, workload)
-    seconds = questions / per_s
     workload = dataclasses.replace(workload, per_s=per_s, seconds=seconds)
     spec = Spec(
         Machine.of(measured, CACHE_BYTES),
@@ -113,6 +113,7 @@ def rolling(measured: Measured, policy: Policy, questions: int, seed: int, resta
         "hit_%_last_minute": round(100 * float(ratio[-2]), 1),
         "minutes_after": len(after),
         "in_time_%": rounded(tally.figures(), "in_time")["in_time_%"],
+        "questions": tally.asked,
     }
 
 
@@ -133,7 +134,7 @@ def targets_at_load(measured: Measured, workload: Workload, seed: int) -> dict[S
 
 
 def day(measured: Measured, replicas: float, heavy: bool, quick: bool) -> Workload:
-    """A day in four hours, whose mean keeps `replicas` busy at the target load, with a flash crowd near its peak.
+    """A day in two hours, whose mean keeps `replicas` busy at the target load, with a flash crowd near its peak.
 
     Args:
         measured: what a question costs.
@@ -141,10 +142,10 @@ def day(measured: Measured, replicas: float, heavy: bool, quick: bool) -> Worklo
         heavy: the crowd's pictures have 12 megapixels.
         quick: a few minutes of it.
     """
-    seconds = 1200.0 if quick else 4 * 3600.0
+    seconds = 1200.0 if quick else 2 * 3600.0
     usual = Workload(1.0, seconds)
     per_s = TARGET_LOAD * replicas * replica_per_s(measured, usual)
-    crowd = Crowd(0.6 * seconds, seconds / 24, 3.0, size="4032x3024" if heavy else None)
+    crowd = Crowd(0.6 * seconds, seconds / 12, 3.0, size="4032x3024" if heavy else None)
     return dataclasses.replace(usual, per_s=per_s, swing=0.6, day_s=seconds, crowd=crowd)
 
 
@@ -176,6 +177,8 @@ def autoscaled(
         "outside_the_crowd_%": round(100 * float(outside[Outcome.ANSWERED] / outside.sum()), 3),
         "in_the_crowd_%": round(100 * float(inside[:, Outcome.ANSWERED].sum() / inside.sum()), 1),
         "worst_minute_%": round(100 * float(answered.min()), 1),
+        "late_%": round(100 * fleet.tally.figures()["late"], 3),
         "replica_hours": round(fleet.replica_s / 3600, 1),
         "most_replicas": fleet.most_replicas,
+        "questions": fleet.tally.asked,
     }

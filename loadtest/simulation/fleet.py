@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from loadtest.simulation.autoscaling import Autoscaler
-from loadtest.simulation.replica import Outcome, Question, Replica
+from loadtest.simulation.question import Outcome, Question
+from loadtest.simulation.replica import Replica
 from loadtest.simulation.routing import Router
 from loadtest.simulation.signals import Signals
 from loadtest.simulation.spec import Spec
@@ -209,7 +210,7 @@ class Fleet:
         for _ in range(wanted - len(alive)):
             self._timeline.at(now + scaling.pod_s + self._spec.start_s, self._become_ready, self._add())
         # Those that are not ready go first, then the youngest.
-        leaving = sorted(reversed(alive), key=lambda replica: replica.index in self._ready)
+        leaving = sorted(alive[::-1], key=lambda replica: replica.index in self._ready)
         for replica in leaving[: max(0, len(alive) - wanted)]:
             self._drain(replica)
         if now + scaling.sync_s <= self._end:

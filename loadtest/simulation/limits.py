@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loadtest.simulation import rendezvous
 from loadtest.simulation.experiments import TARGET_LOAD, replica_per_s
@@ -50,14 +52,14 @@ def bandwidth(measured: Measured) -> list[Row]:
                 "questions_per_s": round(per_s),
                 "picture_kB": round(size / 1000),
                 "Gbit_per_s": round(gbit, 2),
-                f"NICs_of_{NIC_GBIT:g}_Gbit": int(np.ceil(gbit / NIC_GBIT)),
+                f"NICs_of_{NIC_GBIT:g}_Gbit": math.ceil(gbit / NIC_GBIT),
             }
         )
     return found
 
 
 def cache(measured: Measured) -> list[Row]:
-    """Hit ratio of all questions by Che's approximation: memory in each replica, alone and with affinity, and shared."""
+    """Hit ratio of all questions by Che's approximation: memory of each replica, alone, with affinity, and shared."""
     shares = zipf(POPULAR_KEYS, EXPONENT)
     each = CACHE_BYTES // measured.entry_bytes
     shared = POPULAR_SHARE * che_hit_ratio(shares, SHARED_BYTES / measured.shared_bytes)
@@ -79,7 +81,7 @@ def cache(measured: Measured) -> list[Row]:
     return found
 
 
-def hit_ratio_with_one_offs(entries: float, shares: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+def hit_ratio_with_one_offs(entries: float, shares: NDArray[np.float64]) -> float:
     """Of all questions, where `POPULAR_SHARE` of them follow `shares` and the others come once.
 
     Che's approximation with a stream that never hits: in t requests it takes (1 - POPULAR_SHARE) t places.
@@ -146,20 +148,18 @@ def operations(measured: Measured) -> list[Row]:
     """What people and Prometheus have to live with: time series, crashes, restarts."""
     entries = CACHE_BYTES // measured.entry_bytes
     refill_s = entries * float(measured.busy_s.mean())
-    found = []
-    for replicas in SIZES:
-        found.append(
-            {
-                "replicas": replicas,
-                "time_series": replicas * measured.series,
-                "samples_per_s": round(replicas * measured.series / SCRAPE_S),
-                "crashes_a_day": round(replicas / MTBF_DAYS, 2),
-                "restart_one_by_one_minutes": round(replicas * measured.start_s / 60, 1),
-                "restart_by_quarters_minutes": round(
-                    np.ceil(replicas / max(1, int(SURGE * replicas))) * measured.start_s / 60, 1
-                ),
-                "answers_forgotten": replicas * entries,
-                "core_hours_to_compute_them_again": round(replicas * refill_s / 3600, 2),
-            }
-        )
-    return found
+    return [
+        {
+            "replicas": replicas,
+            "time_series": replicas * measured.series,
+            "samples_per_s": round(replicas * measured.series / SCRAPE_S),
+            "crashes_a_day": round(replicas / MTBF_DAYS, 2),
+            "restart_one_by_one_minutes": round(replicas * measured.start_s / 60, 1),
+            "restart_by_quarters_minutes": round(
+                math.ceil(replicas / max(1, int(SURGE * replicas))) * measured.start_s / 60, 1
+            ),
+            "answers_forgotten": replicas * entries,
+            "core_hours_to_compute_them_again": round(replicas * refill_s / 3600, 2),
+        }
+        for replicas in SIZES
+    ]

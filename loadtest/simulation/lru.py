@@ -1,4 +1,4 @@
-"""Entries used last, bounded in number: an answer cache whose entries are all of one size, as those of one model are."""
+"""Entries used last, bounded in number: an answer cache whose entries all have one size, as those of a model have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,3 @@ class LRU:
         self._keys.move_to_end(key)
         if len(self._keys) > self._most:
             self._keys.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._keys.clear()

@@ -26,6 +26,7 @@ from loadtest.simulation.measured import Measured
 from loadtest.simulation.routing import Policy
 from loadtest.simulation.spec import Failures
 from loadtest.simulation.validation import theory_rows
+from loadtest.simulation.workload import Workload
 from service.backends.cpus import available_cpus
 
 # Replicas that the day keeps busy on average.
@@ -76,7 +77,7 @@ def routing_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
 
 def rolling_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
     """With and without the restart, with and without affinity."""
-    common = {"measured": measured, "questions": 8_000 if quick else 160_000, "seed": seed}
+    common = {"measured": measured, "seconds": 240.0 if quick else 600.0, "seed": seed}
     cases = ((Policy.AFFINITY, False), (Policy.AFFINITY, True), (Policy.TWO_CHOICES, True))
     return [Job("rolling", rolling, common | {"policy": policy, "restart": restart}) for policy, restart in cases]
 
@@ -86,6 +87,8 @@ def scaling_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
     jobs = []
     targets = targets_at_load(measured, day(measured, DAY_REPLICAS, False, quick), seed)
     cases = {str(signal): {signal: targets[signal]} for signal in Signal}
+    # The waits that a deadline allows, in place of those at the target load.
+    cases[f"{Signal.WAIT}: a quarter of the deadline"] = {Signal.WAIT: min(Workload(1.0, 1.0).timeouts_s) / 4}
     both = (Signal.REQUESTS, Signal.CPU)
     cases[" and ".join(both)] = {signal: targets[signal] for signal in both}
     for heavy, crowd in ((False, "as everybody"), (True, "12-megapixel pictures")):

@@ -12,11 +12,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from enum import IntEnum
 
 from loadtest.simulation.lru import LRU
-from loadtest.simulation.measured import Measured
+from loadtest.simulation.machine import Machine
+from loadtest.simulation.question import Outcome, Question
 from loadtest.simulation.timeline import Timeline
 from service.errors import Code, VQAError
 from service.gateway.decode_time import DecodeTime
@@ -25,89 +24,6 @@ from service.scheduling import Admission, ServiceTime, Ticket, Urgency
 _BACKEND = "classifier"
 _WORTH = 1.1
 _EXPIRED = VQAError(Code.DEADLINE_EXCEEDED, "The deadline passed before the question's turn.")
-
-
-class Outcome(IntEnum):
-    """How a question ends; each ends as exactly one."""
-
-    ANSWERED = 0
-    LATE = 1
-    REFUSED = 2
-    LOST = 3
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What a replica runs on, and what it believes at its start, as the service does after measuring itself.
-
-    Attributes:
-        cores: of the replica.
-        alone_s, busy_s: mean seconds of an inference on all cores, and on one core while all are busy.
-        front_s, refusal_s: seconds of a core for what surrounds an answer, and for a refusal.
-        cache_entries: most answers in the cache.
-        limit: most questions under way.
-    """
-
-    cores: int
-    alone_s: float
-    busy_s: float
-    front_s: float = 0.0
-    refusal_s: float = 0.0
-    cache_entries: int = 0
-    limit: int = 256
-
-    @classmethod
-    def of(cls, measured: Measured, cache_bytes: int, cores: int | None = None) -> Machine:
-        """The machine that was measured, with so many bytes of cache."""
-        return cls(
-            cores=cores or measured.cores,
-            alone_s=float(measured.alone_s.mean()),
-            busy_s=float(measured.busy_s.mean()),
-            front_s=measured.front_s,
-            refusal_s=measured.refusal_s,
-            cache_entries=cache_bytes // measured.entry_bytes,
-        )
-
-    def without_cache(self) -> Machine:
-        """The same with no cache."""
-        return replace(self, cache_entries=0)
-
-
-class Question:
-    """One question on its way; see `workload.Questions`."""
-
-    __slots__ = (
-        "alone_s",
-        "at",
-        "busy_s",
-        "cached",
-        "due",
-        "key",
-        "picture",
-        "pixels",
-        "prepare_s",
-        "tries",
-        "urgency",
-        "where",
-    )
-
-    def __init__(
-        self,
-        at: float,
-        due: float,
-        picture: int,
-        key: int,
-        pixels: int,
-        prepare_s: float,
-        alone_s: float,
-        busy_s: float,
-    ) -> None:
-        self.at, self.due, self.picture, self.key, self.pixels = at, due, picture, key, pixels
-        self.prepare_s, self.alone_s, self.busy_s = prepare_s, alone_s, busy_s
-        self.urgency: Urgency | None = None
-        self.tries = 0
-        self.where = -1
-        self.cached = False
 
 
 class _Flight:

@@ -1,4 +1,4 @@
-"""Which replica gets a question: the policies that are compared. All see how many questions each replica has under way."""
+"""Which replica gets a question: the policies that are compared, over the questions that each has under way."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loadtest.simulation.autoscaling import Scaling
-from loadtest.simulation.replica import Machine
+from loadtest.simulation.machine import Machine
 from loadtest.simulation.routing import Policy
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loadtest.simulation.replica import Outcome
+from loadtest.simulation.question import Outcome
 
 _MOST_ERROR = 1e-6
 

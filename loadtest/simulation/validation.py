@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from loadtest.simulation.fleet import simulate
 from loadtest.simulation.lru import LRU
+from loadtest.simulation.machine import Machine
 from loadtest.simulation.measured import Measured
-from loadtest.simulation.replica import Machine, Outcome, Question, Replica
+from loadtest.simulation.question import Outcome, Question
+from loadtest.simulation.replica import Replica
 from loadtest.simulation.spec import Spec
 from loadtest.simulation.theory import che_hit_ratio, mmc_wait_s, pollaczek_khinchine
 from loadtest.simulation.timeline import Timeline

@@ -43,7 +43,7 @@ class Workload:
 
     Attributes:
         per_s: mean number of questions a second, without the crowd.
-        seconds: how long sessions begin.
+        seconds: how long questions come.
         swing: of the day: the rate goes from `1 - swing` to `1 + swing` times the mean and back.
         day_s: how long a day is; it begins at its lowest.
         crowd: a flash crowd, if any.
@@ -140,6 +140,8 @@ def generate(workload: Workload, measured: Measured, seed: int) -> Questions:
     at = begun[session] + (since - since[first] if workload.think_s else 0.0)
     ask = np.where(popular[session], rng.integers(workload.common, size=len(session)), turn % _QUESTIONS)
     order = np.argsort(at, kind="stable")
+    # What a session asks after the end is not asked, or the load would fade away.
+    order = order[at[order] <= workload.seconds]
     session, at, ask = session[order], at[order], ask[order]
     timeouts = rng.choice(list(workload.timeouts_s), size=len(at), p=_normed(list(workload.timeouts_s.values())))
     prepare = np.zeros(len(at))
