@@ -121,7 +121,7 @@ def targets_at_load(measured: Measured, workload: Workload, seed: int) -> dict[S
     """What each signal is in a fleet of fixed size at the target load: the autoscalers' targets."""
     replicas = 5
     per_s = TARGET_LOAD * replicas * replica_per_s(measured, workload)
-    steady = dataclasses.replace(workload, per_s=per_s, seconds=1200.0, swing=0.0, crowd=None)
+    steady = dataclasses.replace(workload, per_s=per_s, swing=0.0, crowd=None)
     fleet = simulate(Spec(Machine.of(measured, 0), replicas), generate(steady, measured, seed), seed)
     seconds = steady.seconds
     found = fleet.replicas
@@ -134,7 +134,7 @@ def targets_at_load(measured: Measured, workload: Workload, seed: int) -> dict[S
 
 
 def day(measured: Measured, replicas: float, heavy: bool, quick: bool) -> Workload:
-    """A day in two hours, whose mean keeps `replicas` busy at the target load, with a flash crowd near its peak.
+    """A day in an hour and a half, whose mean keeps `replicas` busy at the target load, with a flash crowd near its peak.
 
     Args:
         measured: what a question costs.
@@ -142,10 +142,10 @@ def day(measured: Measured, replicas: float, heavy: bool, quick: bool) -> Worklo
         heavy: the crowd's pictures have 12 megapixels.
         quick: a few minutes of it.
     """
-    seconds = 1200.0 if quick else 2 * 3600.0
+    seconds = 300.0 if quick else 5400.0
     usual = Workload(1.0, seconds)
     per_s = TARGET_LOAD * replicas * replica_per_s(measured, usual)
-    crowd = Crowd(0.6 * seconds, seconds / 12, 3.0, size="4032x3024" if heavy else None)
+    crowd = Crowd(0.6 * seconds, seconds / 9, 3.0, size="4032x3024" if heavy else None)
     return dataclasses.replace(usual, per_s=per_s, swing=0.6, day_s=seconds, crowd=crowd)
 
 

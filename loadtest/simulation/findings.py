@@ -62,7 +62,7 @@ def _autoscaling(rows: Rows, crowd: str) -> str:
         for row in scaled
     )
     return (
-        f"**Autoscaling, the crowd's pictures {crowd}:** cheapest signal within {_AS_GOOD:g} points of the best: "
+        f"**Autoscaling, a crowd with {crowd}:** cheapest signal within {_AS_GOOD:g} points of the best: "
         f"**{best(scaled, 'in_the_crowd_%')['signal']}**. In time within the crowd, replica-hours, replicas: {told}."
     )
 
@@ -107,9 +107,9 @@ def _scale(rows: Rows) -> str:
     told = ", ".join(f"{row['replicas']:,}: {row['p99_ms']:g} ms" for row in same)
     apart = abs(same[-1]["p99_ms"] / same[-2]["p99_ms"] - 1)
     return (
-        f"**Size:** p99 at {same[0]['load_%']} % load, by replicas: {told}. The last two are {100 * apart:.0f} % apart; "
-        "power of two choices has a limit for infinitely many (Mitzenmacher, 2001), so larger fleets were not simulated: the "
-        "queues are not what breaks there."
+        f"**Size:** p99 at {same[0]['load_%']} % load, by replicas: {told}. The last two are {100 * apart:.0f} % "
+        "apart; power of two choices has a limit for infinitely many (Mitzenmacher, 2001), so larger fleets were not "
+        "simulated: the queues are not what breaks there."
     )
 
 

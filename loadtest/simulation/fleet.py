@@ -210,8 +210,9 @@ class Fleet:
         for _ in range(wanted - len(alive)):
             self._timeline.at(now + scaling.pod_s + self._spec.start_s, self._become_ready, self._add())
         # Those that are not ready go first, then the youngest.
-        leaving = sorted(alive[::-1], key=lambda replica: replica.index in self._ready)
-        for replica in leaving[: max(0, len(alive) - wanted)]:
+        alive.reverse()
+        alive.sort(key=lambda replica: replica.index in self._ready)
+        for replica in alive[: max(0, len(alive) - wanted)]:
             self._drain(replica)
         if now + scaling.sync_s <= self._end:
             self._timeline.at(now + scaling.sync_s, self._look)

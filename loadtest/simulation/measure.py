@@ -41,6 +41,7 @@ from service.gateway.cache_codec import encode
 
 SAMPLES = 50
 PICTURES = 10
+ALONE_TRIES = 3
 HITS, HIT_CLIENTS = 4_000, 8
 OVERLOAD = ROOT / report.RESULTS / f"overload-{EMBEDDED}.json"
 
@@ -73,7 +74,11 @@ def stages_of(model: str, cores: int) -> tuple[dict[str, Any], int]:
 
     for way in (Way.WIDE, Way.NARROW):
         infer(0, way)
-    alone = [_timed(lambda n=n: infer(n, Way.WIDE), time.perf_counter) for n in range(SAMPLES)]
+    # The best of some: whatever else the machine does only ever adds.
+    alone = [
+        min(_timed(lambda n=n: infer(n, Way.WIDE), time.perf_counter) for _ in range(ALONE_TRIES))
+        for n in range(SAMPLES)
+    ]
     # Each core does one all the time: they share the memory's bandwidth as they do under load.
     with ThreadPoolExecutor(cores) as pool:
         busy = list(pool.map(lambda n: _timed(lambda: infer(n, Way.NARROW), time.thread_time), range(SAMPLES)))

@@ -37,7 +37,7 @@ TEXTS = {
     "Beside the real service": f"`python -m loadtest.overload`, simulated: {CLIENTS} clients for the capacity, then "
     f"{FACTOR:g} times as much, 2 s deadlines. The real capacity shares its cores with the load generator and with "
     "threads of the kernel that the stage times leave out; batches (for small models) are not simulated.",
-    "Autoscaling": "A day squeezed into two hours, so slopes are twelve times as steep as real ones and replica-hours "
+    "Autoscaling": "A day squeezed into 90 minutes, so slopes are sixteen times as steep as real ones and replica-hours "
     f"are to be compared only; from 0.4 to 1.6 of the mean, and three times the rate for ten minutes near the peak. "
     "Kubernetes' HPA: every 15 s, tolerance 0.1, 300 s before it goes down; metrics of 30 s that are 15 s old; 30 s "
     "until a pod's process starts, then the measured start. Every target is what the signal is at "
@@ -67,7 +67,7 @@ TEXTS = {
     "Shared Redis": "Behind the memory caches: a miss is a GET, a computed answer a SET. Over what one Redis did a "
     f"second here with values of this size (its commands run in one thread); {SHARED_BYTES / 1e9:g} GB.",
     "Affinity router": "Rendezvous hashing weighs every replica for each question, so cores grow with the square of "
-    "the fleet: questions a second grow with it, and so does the time for each. Measured in this run (numpy, one thread).",
+    "the fleet: questions a second grow with it, and so does the time for each. Measured in this run, in one thread.",
     "Operations": f"Series of one replica's `/metrics` x replicas, scraped every {SCRAPE_S:g} s; one crash a replica "
     f"in {MTBF_DAYS:g} days (assumption); restarts with the measured start; each forgets every answer in memory.",
 }

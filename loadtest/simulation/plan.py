@@ -62,7 +62,7 @@ def routing_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
         (Policy.LEAST, ABOVE, "refusals tried twice", {"retry_refused": True}),
         *((policy, BELOW, "loads 1 s old", stale) for policy in (Policy.LEAST, Policy.TWO_CHOICES, Policy.AFFINITY)),
         *((policy, 0.9, "a tenth twice as slow", gray) for policy in Policy),
-        (Policy.TWO_CHOICES, BELOW, "crashes, no retry", {"failures": replace(crashes, retry=False)}),
+        *((policy, BELOW, "crashes, no retry", {"failures": replace(crashes, retry=False)}) for policy in Policy),
         *(
             (policy, BELOW, "crashes, one retry", {"failures": crashes})
             for policy in (Policy.TWO_CHOICES, Policy.AFFINITY)
@@ -77,7 +77,7 @@ def routing_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
 
 def rolling_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
     """With and without the restart, with and without affinity."""
-    common = {"measured": measured, "seconds": 240.0 if quick else 600.0, "seed": seed}
+    common = {"measured": measured, "seconds": 150.0 if quick else 600.0, "seed": seed}
     cases = ((Policy.AFFINITY, False), (Policy.AFFINITY, True), (Policy.TWO_CHOICES, True))
     return [Job("rolling", rolling, common | {"policy": policy, "restart": restart}) for policy, restart in cases]
 
@@ -85,13 +85,14 @@ def rolling_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
 def scaling_jobs(measured: Measured, quick: bool, seed: int) -> list[Job]:
     """Each signal through the day, with two kinds of crowd; and fleets of a fixed size."""
     jobs = []
-    targets = targets_at_load(measured, day(measured, DAY_REPLICAS, False, quick), seed)
+    workload = day(measured, DAY_REPLICAS, False, quick)
+    targets = targets_at_load(measured, replace(workload, seconds=100.0 if quick else 1200.0), seed)
     cases = {str(signal): {signal: targets[signal]} for signal in Signal}
     # The waits that a deadline allows, in place of those at the target load.
     cases[f"{Signal.WAIT}: a quarter of the deadline"] = {Signal.WAIT: min(Workload(1.0, 1.0).timeouts_s) / 4}
     both = (Signal.REQUESTS, Signal.CPU)
     cases[" and ".join(both)] = {signal: targets[signal] for signal in both}
-    for heavy, crowd in ((False, "as everybody"), (True, "12-megapixel pictures")):
+    for heavy, crowd in ((False, "usual pictures"), (True, "12-megapixel pictures")):
         workload = day(measured, DAY_REPLICAS, heavy, quick)
         per_s = TARGET_LOAD * replica_per_s(measured, replace(workload, crowd=None))
         common = {"measured": measured, "workload": workload, "seed": seed, "crowd_of": crowd}
