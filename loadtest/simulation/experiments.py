@@ -19,7 +19,7 @@ from loadtest.simulation.workload import Crowd, Workload, generate
 
 Row = dict[str, Any]
 # What everybody asks about, in the routing experiments: half of the sessions, 20,000 pictures, five questions each.
-POPULAR = {"popular_share": 0.5, "pictures": 20_000, "exponent": 0.9, "common": 5}
+POPULAR: dict[str, Any] = {"popular_share": 0.5, "pictures": 20_000, "exponent": 0.9, "common": 5}
 # The point that all signals' targets are taken at, so that none is set more carefully than another.
 TARGET_LOAD = 0.7
 FLEET = 20
@@ -134,7 +134,7 @@ def targets_at_load(measured: Measured, workload: Workload, seed: int) -> dict[S
 
 
 def day(measured: Measured, replicas: float, heavy: bool, quick: bool) -> Workload:
-    """A day in an hour and a half, whose mean keeps `replicas` busy at the target load, with a flash crowd near its peak.
+    """A day in an hour and a half, whose mean keeps `replicas` at the target load, with a flash crowd near its peak.
 
     Args:
         measured: what a question costs.

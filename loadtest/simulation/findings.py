@@ -14,6 +14,8 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 # A signal is as good as the best within so many points.
 _AS_GOOD = 0.5
+# Percent in time that an autoscaler has to keep on an ordinary day.
+_STEADY = 99.9
 
 
 def findings(tables: Mapping[str, Rows]) -> list[str]:
@@ -58,12 +60,15 @@ def _overload(row: Row) -> str:
 def _autoscaling(rows: Rows, crowd: str) -> str:
     scaled = [row for row in rows if row["crowd"] == crowd and row["target"]]
     told = "; ".join(
-        f"{row['signal']} {row['in_the_crowd_%']:g} % at {row['replica_hours']:g} (at most {row['most_replicas']})"
+        f"{row['signal']} {row['in_time_%']:g} % ({row['in_the_crowd_%']:g} %), {row['replica_hours']:g}, "
+        f"{row['most_replicas']}"
         for row in scaled
     )
+    steady = [row for row in scaled if row["outside_the_crowd_%"] >= _STEADY] or scaled
     return (
-        f"**Autoscaling, a crowd with {crowd}:** cheapest signal within {_AS_GOOD:g} points of the best: "
-        f"**{best(scaled, 'in_the_crowd_%')['signal']}**. In time within the crowd, replica-hours, replicas: {told}."
+        f"**Autoscaling, a crowd with {crowd}:** of the signals that keep {_STEADY:g} % outside the crowd, the cheapest "
+        f"within {_AS_GOOD:g} points of the best is **{best(steady, 'in_time_%')['signal']}**. In time over the day (within the crowd), replica-hours, most "
+        f"replicas: {told}."
     )
 
 

@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,7 @@ def stages_of(model: str, cores: int) -> tuple[dict[str, Any], int]:
         size_bytes[size] = round(float(np.mean([len(file) for file in files])))
         stages.prepare(files[0])  # warm
         prepare[size] = [
-            _timed(lambda n=n, files=files: stages.prepare(files[n % len(files)]), time.thread_time)
-            for n in range(SAMPLES)
+            _timed(partial(stages.prepare, files[n % len(files)]), time.thread_time) for n in range(SAMPLES)
         ]
     pixels = [stages.prepare(picture) for picture in pictures_of("mixed")]
 
@@ -76,12 +76,11 @@ def stages_of(model: str, cores: int) -> tuple[dict[str, Any], int]:
         infer(0, way)
     # The best of some: whatever else the machine does only ever adds.
     alone = [
-        min(_timed(lambda n=n: infer(n, Way.WIDE), time.perf_counter) for _ in range(ALONE_TRIES))
-        for n in range(SAMPLES)
+        min(_timed(partial(infer, n, Way.WIDE), time.perf_counter) for _ in range(ALONE_TRIES)) for n in range(SAMPLES)
     ]
     # Each core does one all the time: they share the memory's bandwidth as they do under load.
     with ThreadPoolExecutor(cores) as pool:
-        busy = list(pool.map(lambda n: _timed(lambda: infer(n, Way.NARROW), time.thread_time), range(SAMPLES)))
+        busy = list(pool.map(lambda n: _timed(partial(infer, n, Way.NARROW), time.thread_time), range(SAMPLES)))
     entry, shared = entry_bytes(stages)
     figures = {
         "cores": cores,
@@ -139,9 +138,10 @@ def refusal_ms(path: Path = OVERLOAD) -> float:
     What the server burnt beyond what its answers cost, over the refusals; an answer costs what it did at capacity.
     """
     summary = json.loads(path.read_text())["summary"]
-    answers_s = summary["goodput_per_s"] * summary["capacity_server_cores"] / summary["capacity_per_s"]
-    refusals_per_s = summary["refused"] / summary["seconds"]
-    return round(max(0.0, summary["server_cores"] - answers_s) / refusals_per_s * 1000, 4)
+    answers_s: float = summary["goodput_per_s"] * summary["capacity_server_cores"] / summary["capacity_per_s"]
+    refusals_per_s: float = summary["refused"] / summary["seconds"]
+    server_cores: float = summary["server_cores"]
+    return round(max(0.0, server_cores - answers_s) / refusals_per_s * 1000, 4)
 
 
 def _timed(work: Callable[[], object], clock: Callable[[], float]) -> float:

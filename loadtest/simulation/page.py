@@ -36,16 +36,18 @@ TEXTS = {
     "ended as exactly one of in time, late, refused, lost; and Little's law holds to a millionth.",
     "Beside the real service": f"`python -m loadtest.overload`, simulated: {CLIENTS} clients for the capacity, then "
     f"{FACTOR:g} times as much, 2 s deadlines. The real capacity shares its cores with the load generator and with "
-    "threads of the kernel that the stage times leave out; batches (for small models) are not simulated.",
-    "Autoscaling": "A day squeezed into 90 minutes, so slopes are sixteen times as steep as real ones and replica-hours "
-    f"are to be compared only; from 0.4 to 1.6 of the mean, and three times the rate for ten minutes near the peak. "
+    "threads of the kernel that the stage times leave out; batches (for small models) are not simulated. "
+    "Where the real capacity is the smaller one, fleets and costs on this page are too small in the same proportion.",
+    "Autoscaling": "A day squeezed into 90 minutes: slopes are sixteen times as steep as real ones, and replica-hours "
+    "are to be compared only. From 0.4 to 1.6 of the mean; three times the rate for ten minutes near the peak. "
     "Kubernetes' HPA: every 15 s, tolerance 0.1, 300 s before it goes down; metrics of 30 s that are 15 s old; 30 s "
     "until a pod's process starts, then the measured start. Every target is what the signal is at "
     f"{TARGET_LOAD:.0%} load in a fleet of fixed size, but for the row that says otherwise. No cache. "
     "Why they differ: requests/s sees what is refused, so it asks for the right number at once, but believes that "
     "every request costs the same. CPU utilisation cannot exceed 100 %, so it asks for at most 1/target times as many "
-    "replicas until those have started. In flight and predicted wait grow without proportion to the load near "
-    "saturation, so they ask for far too many.",
+    "replicas until those have started. In flight and predicted wait rise far more than the load does near saturation, "
+    "so they ask for far too many, and 300 s pass before those go. One run each, of the "
+    "same questions: a swing that happens to be up when the crowd comes looks better than it is.",
     "Size": f"Power of two choices, no cache, no repeated pictures. {_usual()}",
     "Routing": f"{FLEET} replicas with {CACHE_BYTES // 2**20} MiB of answers each; sessions of two questions on "
     f"average; {POPULAR['popular_share']:.0%} of the sessions about {POPULAR['pictures']:,} pictures of everybody's "

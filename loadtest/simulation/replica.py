@@ -232,10 +232,11 @@ class Replica:
 
     def _expire(self, work: _Work) -> None:
         """Nobody wants it any more."""
-        flights = [work]
         if isinstance(work, _Preparing):
             del self._preparing[work.picture]
             flights = work.flights
+        else:
+            flights = [work]
         for flight in flights:
             flight.permit.__exit__(VQAError, _EXPIRED, None)
             del self._flights[flight.key]

@@ -104,7 +104,8 @@ class Questions:
 def zipf(pictures: int, exponent: float) -> NDArray[np.float64]:
     """Zipf's law: the share of requests for each picture, the most popular first."""
     weights = np.arange(1, pictures + 1, dtype=np.float64) ** -exponent
-    return weights / weights.sum()
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def generate(workload: Workload, measured: Measured, seed: int) -> Questions:
