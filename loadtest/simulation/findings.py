@@ -65,10 +65,11 @@ def _autoscaling(rows: Rows, crowd: str) -> str:
         for row in scaled
     )
     steady = [row for row in scaled if row["outside_the_crowd_%"] >= _STEADY] or scaled
+    chosen = best(steady, "in_time_%")["signal"]
     return (
-        f"**Autoscaling, a crowd with {crowd}:** of the signals that keep {_STEADY:g} % outside the crowd, the cheapest "
-        f"within {_AS_GOOD:g} points of the best is **{best(steady, 'in_time_%')['signal']}**. In time over the day (within the crowd), replica-hours, most "
-        f"replicas: {told}."
+        f"**Autoscaling, a crowd with {crowd}:** of the signals that keep {_STEADY:g} % outside the crowd, the "
+        f"cheapest within {_AS_GOOD:g} points of the best is **{chosen}**. In time over the day (within the crowd), "
+        f"replica-hours, most replicas: {told}."
     )
 
 

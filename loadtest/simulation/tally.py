@@ -59,17 +59,22 @@ class Tally:
         self._all += 1
         if cached:
             self.hits_by_minute[minute] += 1
+        if outcome is Outcome.ANSWERED:
+            self._ends.append(now)
         if arrived < self._warm_s:
             return
         self._counts[outcome] += 1
         self._hits += cached
         if outcome is Outcome.ANSWERED:
             self._latencies.append(now - arrived)
-            self._ends.append(now)
 
-    def answered_after(self, moment: float) -> int:
-        """Answers in time that came after a moment."""
-        return int((np.frombuffer(self._ends, dtype=np.float64) > moment).sum())
+    @property
+    def goodput_per_s(self) -> float:
+        """Answers in time a second, between the warm-up and the last arrival; what is answered later is of no second
+        that is counted."""
+        ends = np.frombuffer(self._ends, dtype=np.float64)
+        inside = int(((ends >= self._warm_s) & (ends <= self._seconds)).sum())
+        return inside / max(self._seconds - self._warm_s, 1e-9)
 
     def _account(self, now: float) -> None:
         self.present_s += self.present * (now - self._since)
@@ -103,7 +108,7 @@ class Tally:
             "late": self._counts[Outcome.LATE] / asked,
             "lost": self._counts[Outcome.LOST] / asked,
             "hit_ratio": self._hits / asked,
-            "goodput_per_s": self._counts[Outcome.ANSWERED] / max(self._seconds - self._warm_s, 1e-9),
+            "goodput_per_s": self.goodput_per_s,
             "p50_ms": quantile_ms(0.5),
             "p99_ms": quantile_ms(0.99),
         }

@@ -125,11 +125,9 @@ def simulated_overload(measured: Measured, seed: int = 1) -> dict[str, float]:
     tally = simulate(Spec(machine, 1), generate(load, measured, seed + 1), seed).tally
     answered, late = tally.count(Outcome.ANSWERED), tally.count(Outcome.LATE)
     latencies = tally.figures()
-    # As measured: answers behind the end of the minute are of no second that was counted.
-    inside = answered - tally.answered_after(OVERLOAD_S)
     return {
         "capacity_per_s": round(capacity, 2),
-        "goodput_of_capacity": round(inside / OVERLOAD_S / capacity, 4),
+        "goodput_of_capacity": round(tally.goodput_per_s / capacity, 4),
         "accepted_kept_share": round(answered / (answered + late), 4),
         "accepted_p50_ms": round(latencies["p50_ms"]),
         "accepted_p99_ms": round(latencies["p99_ms"]),
