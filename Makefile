@@ -2,8 +2,8 @@
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # make fine-tune a model of your own from a CSV file
-# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, loadtest, locust, random-vilt,
-# vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, loadtest,
+# simulate, locust, random-vilt, vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +18,7 @@ PORT ?= 8000
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest simulate locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -123,6 +123,14 @@ SCENARIOS := leavers overload one_client memory identical layouts
 ONLY ?= $(SCENARIOS)
 loadtest: install-dev
 	@for name in $(ONLY); do $(VENV)/bin/python -m loadtest.$$name --model $(MODEL) $(FLAGS) || exit 1; done
+
+# Replicas by the thousand on a simulated clock, with service times that were measured: two minutes on two idle cores.
+# MEASURE='FOLDER FOLDER' measures those models anew first.
+simulate: install-dev
+ifdef MEASURE
+	$(VENV)/bin/python -m loadtest.simulation.measure $(foreach model,$(MEASURE),--model $(model))
+endif
+	$(VENV)/bin/python -m loadtest.simulation $(FLAGS)
 
 # Users of four kinds for a minute against a server that runs already.
 locust: install-dev

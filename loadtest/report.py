@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,15 @@ from service.backends.cpus import available_cpus
 F = TypeVar("F", bound=Callable[..., Any])
 RESULTS = Path("loadtest") / "results"
 Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with the same columns each, what they are called, and what is to be known when reading them."""
+
+    name: str
+    text: str
+    rows: Sequence[Row]
 
 
 _LABEL = f"{__name__}.label"
@@ -42,6 +52,7 @@ def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path
     return folder
 
 
+quick_option = click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing.")
 results_option = click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
@@ -59,7 +70,7 @@ def options(function: F) -> F:
             click.option(
                 "--model", default=EMBEDDED, show_default=True, help="An embedded model, or a model's folder."
             ),
-            click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing."),
+            quick_option,
             click.option("--setting", "settings", multiple=True, metavar="VQA_X=1", help="For the server; repeatable."),
             click.option(
                 "--label",
@@ -117,24 +128,79 @@ def write(
         quick: whether this was the miniature.
     """
     short = Path(model).name
-    command, facts = _command(name), machine.facts()
     label = click.get_current_context().meta.get(_LABEL)
-    stem = folder / "-".join(filter(None, (name, label, short)))
-    data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
-    stem.with_name(f"{stem.name}.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
-    lines = [f"# {name}: {short}", ""]
-    if quick:
-        lines += ["A miniature (`--quick`): these figures say nothing.", ""]
-    lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in facts.items()), ""]
-    lines += ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
+    data = {**_head(name, machine, quick), "model": short, "summary": summary, "rows": rows}
+    lines = [*_title(f"{name}: {short}", data), *summary_table(summary)]
     if rows:
-        columns = list(rows[0])
-        lines += ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-        lines += [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+        lines += ["", *table(rows)]
+    return _write(folder / "-".join(filter(None, (name, label, short))), data, lines)
+
+
+def write_page(
+    name: str,
+    folder: Path,
+    *,
+    machine: Machine,
+    summary: Row,
+    findings: Sequence[str],
+    tables: Sequence[Table],
+    quick: bool,
+) -> Path:
+    """Write `NAME.json` and `.md` of a command with many tables; returns the JSON's path.
+
+    Args:
+        name: of the command.
+        folder: where to.
+        machine: made before the work.
+        summary: what went in.
+        findings: sentences that are read first.
+        tables: what was found.
+        quick: whether this was the miniature.
+    """
+    data = {
+        **_head(name, machine, quick),
+        "findings": findings,
+        "summary": summary,
+        "tables": {each.name: {"text": each.text, "rows": each.rows} for each in tables},
+    }
+    lines = [*_title(name, data), *(f"- {finding}" for finding in findings)]
+    lines += ["", "## What went in", "", *summary_table(summary)]
+    for each in tables:
+        lines += ["", f"## {each.name}", "", each.text, "", *table(each.rows)]
+    return _write(folder / name, data, lines)
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """Rows with the same columns each as the lines of a Markdown table."""
+    columns = list(rows[0])
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    return lines + [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+
+
+def summary_table(summary: Row) -> list[str]:
+    """Figures by name as the lines of a Markdown table."""
+    return ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
+
+
+def _head(name: str, machine: Machine, quick: bool) -> dict[str, Any]:
+    return {"command": _command(name), "quick": quick, "machine": machine.facts()}
+
+
+def _title(title: str, data: Mapping[str, Any]) -> list[str]:
+    lines = [f"# {title}", ""]
+    if data["quick"]:
+        lines += ["A miniature (`--quick`): these figures say nothing.", ""]
+    facts = "; ".join(f"{key} {value}" for key, value in data["machine"].items())
+    return [*lines, f"`{data['command']}`", "", facts, ""]
+
+
+def _write(stem: Path, data: Mapping[str, Any], lines: Sequence[str]) -> Path:
+    path = stem.with_name(f"{stem.name}.json")
+    path.write_text(json.dumps(data, indent=1, default=float) + "\n")
     text = "\n".join(lines) + "\n"
     stem.with_name(f"{stem.name}.md").write_text(text)
     click.echo(text)
-    return stem.with_name(f"{stem.name}.json")
+    return path
 
 
 def _command(name: str) -> str:

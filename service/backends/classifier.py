@@ -179,7 +179,7 @@ class ViltClassifier:
 
     def prepare(self, image: DecodedImage) -> object:
         """Resize and normalise: float32 (3, H, W)."""
-        return self._loaded.processor(image.picture, (image.height, image.width))
+        return self._loaded.prepare(image)
 
     def canonical(self, question: str) -> str:
         """The question as the tokenizer normalises it."""

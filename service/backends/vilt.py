@@ -18,6 +18,7 @@ from service.backends.processor import ViltProcessor
 from service.backends.session import Brake, Device, open_session
 from service.backends.tokenizer import QuestionTokenizer
 from service.errors import Code, VQAError
+from service.images import DecodedImage
 
 # Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
 TOKEN_BUCKET = 8
@@ -84,6 +85,10 @@ class ViltModel:
     def keeping(self, ways: Sequence[Way]) -> ViltModel:
         """The same model with the sessions of these ways alone."""
         return dataclasses.replace(self, sessions={way: self.sessions[way] for way in ways})
+
+    def prepare(self, image: DecodedImage) -> NDArray[np.float32]:
+        """Resize and normalise a picture at whatever scale it was decoded: (3, H, W)."""
+        return self.processor(image.picture, (image.height, image.width))
 
     def item(self, pixels: NDArray[np.float32], ids: NDArray[np.int64]) -> Item:
         """One question with its text's bucket, which never exceeds the model's positions."""
