@@ -1,11 +1,15 @@
 """An int8 graph beside the fp32 one that it was made of: how often both give the same best answer.
 
+    python -m models.vilt.add.agreement models/vilt-shapes build/vilt-shapes-int8 [--questions FILE] [--count 200]
+
 Questions are asked one at a time: the scales of an int8 graph's activations are taken over the whole batch, so that
 another question beside it would change the scores.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +25,7 @@ from models.camera import camera_scene
 from models.shapes.examples import Split, draw_split
 from service.answers.scores import log_sum_exp, sigmoid
 from service.backends.layout import Way
-from service.backends.manifest import ModelManifest
+from service.backends.manifest import ModelManifest, read_manifest
 from service.backends.vilt import ViltModel
 from service.evaluation.running.datasets import check_pictures, first_questions, load
 from service.evaluation.running.formats.base import Sources
@@ -134,3 +138,20 @@ def _probabilities(model: ViltModel, asked: Asked, kind: str) -> NDArray[np.floa
     item = model.item(model.processor(asked.picture), model.tokenizer.encode(asked.question).ids)
     logits = model.logits([item], Way.WIDE)[0].astype(np.float64)
     return sigmoid(logits) if kind == "sigmoid" else np.exp(logits - log_sum_exp(logits))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fp32", type=Path, help="model folder")
+    parser.add_argument("int8", type=Path, help="model folder")
+    parser.add_argument(
+        "--questions", type=Path, help="JSON Lines, as for `vqa eval --dataset jsonl`; default made here"
+    )
+    parser.add_argument("--count", type=int, default=200, help="how many questions at most; default 200")
+    given = parser.parse_args()
+    asked = QuestionSet.of_file(given.questions, given.count) if given.questions else QuestionSet.made(given.count)
+    print(json.dumps(agreement(read_manifest(given.fp32), read_manifest(given.int8), asked, threads=1), indent=1))
+
+
+if __name__ == "__main__":
+    main()
