@@ -1,10 +1,11 @@
 """A model folder of ViLT-B/32's size with random weights, for measuring what a large model costs.
 
-    python -m loadtest.random_vilt OUT [--name vilt-b32-random] [--scores sigmoid]
+    python -m loadtest.random_vilt OUT [--name vilt-b32-random] [--scores sigmoid] [--checkpoint FOLDER]
 
 Runs in the export environment (torch, Optimum). 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608,
 at most 40 tokens: time and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder
-takes 471 MB and is not for version control.
+takes 471 MB and is not for version control. `--checkpoint` writes the same weights, labels, tokenizer and processor in the
+hub's format beside it, for who reads that.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
-from transformers import ViltImageProcessor
+from transformers import BertTokenizerFast, ViltForQuestionAnswering, ViltImageProcessor, ViltProcessor
 
 from models.vilt.export import export
+from models.vilt.model import set_labels
 from models.vilt.package import manifest
 from models.vilt.parity import B32_LABELS, random_b32
 from models.vilt.tokenizer import train_tokenizer, training_questions
@@ -46,18 +48,33 @@ def tokenizer(vocab_size: int) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(trained))
 
 
-def make(folder: Path, name: str, scores: str) -> None:
-    """Write the whole folder. Raises FileExistsError where there is one already: a revision never changes."""
+def make(folder: Path, name: str, scores: str) -> ViltForQuestionAnswering:
+    """Write the whole folder; returns the model. Raises FileExistsError where it is there: a revision never changes."""
     folder.mkdir(parents=True)
     model = random_b32()
     export(model, folder / "model.onnx")
     tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
-    ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
+    _image_processor().save_pretrained(folder)
     (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
     tokens = model.config.max_position_embeddings
     text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=tokens, scores=scores)
     (folder / "model.toml").write_text(text)
     rewrite_digests(folder)
+    return model
+
+
+def save_checkpoint(model: ViltForQuestionAnswering, source: Path, folder: Path) -> None:
+    """The model of the folder `source` in the hub's format, as `ViltProcessor.from_pretrained` and the model's read it."""
+    set_labels(model.config, labels())
+    model.save_pretrained(folder)
+    words = BertTokenizerFast(
+        tokenizer_file=str(source / "tokenizer.json"), model_max_length=model.config.max_position_embeddings
+    )
+    ViltProcessor(_image_processor(), words).save_pretrained(folder)
+
+
+def _image_processor() -> ViltImageProcessor:
+    return ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR)
 
 
 def main() -> int:
@@ -65,12 +82,16 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="the model folder to make; must not exist")
     parser.add_argument("--name", help="name in the manifest; default the folder's")
     parser.add_argument("--scores", choices=("sigmoid", "softmax"), default="sigmoid", help="default sigmoid")
+    parser.add_argument("--checkpoint", type=Path, help="folder for the same model in the hub's format; must not exist")
     arguments = parser.parse_args()
-    if arguments.out.exists():
-        print(f"{arguments.out} exists already", file=sys.stderr)
-        return 1
+    for folder in filter(None, (arguments.out, arguments.checkpoint)):
+        if folder.exists():
+            print(f"{folder} exists already", file=sys.stderr)
+            return 1
     torch.set_num_threads(1)
-    make(arguments.out, arguments.name or arguments.out.name, arguments.scores)
+    model = make(arguments.out, arguments.name or arguments.out.name, arguments.scores)
+    if arguments.checkpoint:
+        save_checkpoint(model, arguments.out, arguments.checkpoint)
     print(f"{arguments.out}: {(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
     return 0
 

@@ -33,8 +33,8 @@ def _remember_label(context: click.Context, _: click.Parameter, label: str | Non
     context.meta[_LABEL] = label
 
 
-def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
-    """Before minutes of measuring, not after."""
+def make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+    """Make the folder of the results: before minutes of measuring, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,7 +62,7 @@ def options(function: F) -> F:
                 "--results",
                 type=click.Path(file_okay=False, path_type=Path),
                 default=ROOT / RESULTS,
-                callback=_make_folder,
+                callback=make_folder,
                 help=f"Folder of the results; default {RESULTS}.",
             ),
         )
@@ -75,14 +75,14 @@ class Machine:
     """Where the figures come from, and how much of it others used while they were taken; made before measuring."""
 
     def __init__(self) -> None:
-        self._facts = _facts()
-        self._started, self._busy, self._own = time.monotonic(), _busy_s(), _own_cpu_s()
+        self.known = _facts()
+        self._started, self._busy, self._own = time.monotonic(), busy_s(), own_cpu_s()
 
     def facts(self) -> dict[str, Any]:
         """Everything, after the server has stopped: only then is its time counted as ours."""
         seconds = time.monotonic() - self._started
-        others = (_busy_s() - self._busy) - (_own_cpu_s() - self._own)
-        return self._facts | {"seconds": round(seconds, 1), "cores_used_by_others": round(max(0, others) / seconds, 2)}
+        others = (busy_s() - self._busy) - (own_cpu_s() - self._own)
+        return self.known | {"seconds": round(seconds, 1), "cores_used_by_others": round(max(0, others) / seconds, 2)}
 
 
 def _facts() -> dict[str, Any]:
@@ -99,7 +99,18 @@ def _facts() -> dict[str, Any]:
 
 
 def write(
-    name: str, model: str, folder: Path, *, machine: Machine, summary: Row, rows: Sequence[Row], quick: bool
+    name: str,
+    model: str,
+    folder: Path,
+    *,
+    machine: Machine | Mapping[str, Any],
+    summary: Row,
+    rows: Sequence[Row],
+    quick: bool,
+    module: str | None = None,
+    tables: Mapping[str, Sequence[Row]] | None = None,
+    more: Mapping[str, Any] | None = None,
+    echo: bool = True,
 ) -> Path:
     """Write `NAME[-LABEL]-MODEL.json` and `.md`; returns the JSON's path.
 
@@ -107,30 +118,52 @@ def write(
         name: of the command.
         model: as it was given; only its last part is told.
         folder: where to.
-        machine: made before the measurement.
+        machine: made before the measurement; or the facts themselves.
         summary: the figures that are read first.
         rows: all that was measured, with the same columns each.
         quick: whether this was the miniature.
+        module: of the command below `loadtest`, where its name is another.
+        tables: more tables between the summary and the rows, by their titles.
+        more: what else the JSON holds.
+        echo: whether to print the page.
     """
     short = Path(model).name
-    command, facts = _command(name), machine.facts()
+    command = _command(module or name)
+    facts = machine.facts() if isinstance(machine, Machine) else dict(machine)
     label = click.get_current_context().meta.get(_LABEL)
     stem = folder / "-".join(filter(None, (name, label, short)))
     data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
-    stem.with_name(f"{stem.name}.json").write_text(json.dumps(data, indent=1, default=float) + "\n")
+    data |= {"tables": tables} if tables else {}
+    data |= more or {}
+    _replace(stem.with_name(f"{stem.name}.json"), json.dumps(data, indent=1, default=float) + "\n")
     lines = [f"# {name}: {short}", ""]
     if quick:
         lines += ["A miniature (`--quick`): these figures say nothing.", ""]
     lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in facts.items()), ""]
     lines += ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
+    for title, table in (tables or {}).items():
+        lines += ["", f"## {title}", *_table(table)]
     if rows:
-        columns = list(rows[0])
-        lines += ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-        lines += [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+        lines += ["", "## All rows"] if tables else []
+        lines += _table(rows)
     text = "\n".join(lines) + "\n"
-    stem.with_name(f"{stem.name}.md").write_text(text)
-    click.echo(text)
+    _replace(stem.with_name(f"{stem.name}.md"), text)
+    if echo:
+        click.echo(text)
     return stem.with_name(f"{stem.name}.json")
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    columns = list(rows[0])
+    lines = ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    return lines + [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one move: who interrupts finds the old one or the new one."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text)
+    part.replace(path)
 
 
 def _command(name: str) -> str:
@@ -150,16 +183,16 @@ def _cell(value: object) -> str:
         return f"{value:.4g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_cell(item)}" for key, item in value.items()) or "none"
-    return "" if value is None else str(value)
+    return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 
-def _busy_s() -> float:
+def busy_s() -> float:
     """CPU time of all processes and of the host's other guests since the machine started, in seconds."""
     user, nice, system, _, _, irq, softirq, steal, *_ = Path("/proc/stat").read_text().split()[1:]
     return sum(map(int, (user, nice, system, irq, softirq, steal))) / os.sysconf("SC_CLK_TCK")
 
 
-def _own_cpu_s() -> float:
+def own_cpu_s() -> float:
     """CPU time of this process and of the children that have ended, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
