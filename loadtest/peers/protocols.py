@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+import msgpack
+
 from loadtest.peers.answer import Answer
 from loadtest.questions import post
 
@@ -88,3 +90,26 @@ def _raw(path: str, picture: bytes, question: str, _: int | None) -> bytes:
 def raw(path: str) -> Protocol:
     """The picture as the body, the question in the query."""
     return Protocol("raw body", partial(_raw, path), plain)
+
+
+def _raw_with_header(path: str, picture: bytes, question: str, _: int | None) -> bytes:
+    return http(path, picture, "image/jpeg", X_Question=quote(question))
+
+
+def raw_with_header(path: str) -> Protocol:
+    """The picture as the body, the question in a header."""
+    return Protocol("raw body", partial(_raw_with_header, path), plain)
+
+
+def _msgpack(path: str, picture: bytes, question: str, _: int | None) -> bytes:
+    return http(path, msgpack.packb({"image": picture, "question": question}), "application/msgpack")
+
+
+def _unpacked(body: bytes) -> Answer:
+    reply = msgpack.unpackb(body)
+    return Answer(reply["answer"], reply["score"])
+
+
+def packed(path: str) -> Protocol:
+    """Both in msgpack."""
+    return Protocol("msgpack", partial(_msgpack, path), _unpacked)
