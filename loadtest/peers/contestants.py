@@ -129,7 +129,7 @@ PEERS = (
     ),
     Contestant("litserve", protocols.multipart("/predict"), "", package="litserve", packages=UVICORN),
     Contestant("mosec", protocols.packed("/inference"), "", package="mosec"),
-    Contestant("bentoml", protocols.multipart("/answer"), "", package="bentoml", packages=UVICORN),
+    Contestant("bentoml", protocols.raw("/answer"), "", package="bentoml", packages=UVICORN),
     Contestant("mlserver", protocols.raw("/answer"), "", package="mlserver", packages=UVICORN),
     Contestant("kserve", protocols.raw_with_header("/v1/models/answer:predict"), "", package="kserve", packages=UVICORN),
     Contestant("ray", protocols.raw("/answer"), "", package="ray", packages=UVICORN),

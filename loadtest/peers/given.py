@@ -39,6 +39,7 @@ class Given:
     def environment(self) -> dict[str, str]:
         """As variables."""
         given = {name: value for name, value in vars(self).items() if value is not None}
+        given["model"] = self.model.resolve()  # the process runs in a folder of its own
         return {f"PEERS_{name.upper()}": str(value) for name, value in given.items()}
 
     @classmethod

@@ -18,7 +18,7 @@ from loadtest.peers.running import Refused, Running, running
 from loadtest.server import free_port
 
 # Scores are those of the bare loop up to the order of sums in a batch.
-TOLERANCE = 2e-4
+TOLERANCE = 5e-5
 # So much of what can be done within the deadline may be inside at once; the rest of it is for what varies.
 INSIDE = 0.75
 Row = dict[str, Any]

@@ -19,7 +19,7 @@ from loadtest.peers.protocols import Protocol
 from loadtest.peers.tree import Tree, spent
 from loadtest.wire import Client, Exchange, run
 
-START_S = 120.0
+START_S = 60.0
 SETTLE_S = 45.0
 # Cores that a server may use while it is at rest: Ray's daemons never sleep.
 AT_REST = 0.15

@@ -1,4 +1,17 @@
-"""MLServer: an `MLModel` with a custom endpoint, served by `mlserver start`, as in its guide to custom runtimes."""
+"""MLServer: an `MLModel` with a custom endpoint, served by `mlserver start`, as in its guide to custom runtimes.
+
+Settings, and where they are documented (docs.seldon.ai/mlserver: "MLServer Settings", "Parallel Inference", "Custom
+Inference Runtimes"):
+
+- `parallel_workers=2`: processes that infer; a core each, beside the one that speaks HTTP.
+- `@custom_handler` with the picture as the body: V2 over REST has JSON alone, so a picture would be base64.
+- `debug=false` (no access log), no metrics endpoint, no gzip; uvloop, which MLServer installs where it is there (0.21:
+  with 0.23 its workers end at their start), and httptools, which uvicorn takes by itself.
+- There is no limit of what is under way, and no timeout; `overload` meets it as it is.
+
+No adaptive batching: ONNX Runtime on a CPU takes as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32 179
+and 183), torch 367 ms alone and 411 in eights.
+"""
 
 # No `from __future__ import annotations`: MLServer wraps the endpoint in a module that knows none of the names here.
 
