@@ -4,8 +4,8 @@
 
 Runs in the export environment (torch, Optimum). 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608,
 at most 40 tokens: time and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder
-takes 471 MB and is not for version control. `--checkpoint` writes the same weights, labels, tokenizer and processor in the
-hub's format beside it, for who reads that.
+takes 471 MB and is not for version control. `--checkpoint` writes the same weights, labels, tokenizer and processor in
+the hub's format beside it, for who reads that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def make(folder: Path, name: str, scores: str) -> ViltForQuestionAnswering:
 
 
 def save_checkpoint(model: ViltForQuestionAnswering, source: Path, folder: Path) -> None:
-    """The model of the folder `source` in the hub's format, as `ViltProcessor.from_pretrained` and the model's read it."""
+    """The model of the folder `source` in the hub's format: what `from_pretrained` of model and processor read."""
     set_labels(model.config, labels())
     model.save_pretrained(folder)
     words = BertTokenizerFast(

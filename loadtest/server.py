@@ -119,6 +119,11 @@ def running(model: str = EMBEDDED, settings: Mapping[str, object] | None = None)
             _stop(process)
 
 
+def model_folder(model: str) -> Path:
+    """The folder of a model that is given by its folder, or by the name of an embedded one."""
+    return Path(model) if Path(model).is_dir() else ROOT / "models" / model
+
+
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, object]:
     """`VQA_X=1` each, as a mapping.
 

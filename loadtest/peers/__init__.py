@@ -1,1 +1,1 @@
-"""This service side by side with its peers: the same work behind each, and what each one's guide gives within an hour."""
+"""This service side by side with its peers: with the same work behind each, and with what an hour's reading gives."""

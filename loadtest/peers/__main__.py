@@ -26,7 +26,7 @@ from loadtest.peers.given import Comparison
 from loadtest.peers.load import SCENARIOS, Load, Sizes
 from loadtest.peers.measuring import Lengths
 from loadtest.peers.rounds import Plan, expected
-from loadtest.peers.running import Refused
+from loadtest.peers.running import RefusedError
 from loadtest.server import ROOT
 
 ROUNDS = 7
@@ -131,7 +131,7 @@ def main(
         load = Load(Path(folder), Sizes(16, 2, 4) if quick else Sizes())
         try:
             right = expected(plan, load)
-        except Refused as why:
+        except RefusedError as why:
             raise click.ClickException(f"the bare loop: {why}") from None
         click.echo(f"right answers: {', '.join(f'{one.text} ({one.score:.4f})' for one in right)}")
         bench.run(rounds or (1 if quick else ROUNDS), load, right, click.echo)

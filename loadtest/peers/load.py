@@ -1,7 +1,7 @@
 """What is asked in each scenario, made once and written as files that the load generators read.
 
-Pictures and questions come from a seed. Within one scenario no two requests that can be under way at once are the same,
-so that a server that answers equal questions once has nothing to gain.
+Pictures and questions come from a seed. Within one scenario no two requests that can be under way at once are the
+same, so that a server that answers equal questions once has nothing to gain.
 """
 
 from __future__ import annotations

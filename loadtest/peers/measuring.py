@@ -16,7 +16,7 @@ from typing import Any
 from loadtest.closed_loop import closed_loop, statuses
 from loadtest.open_loop import open_loop, schedule
 from loadtest.peers.load import ONE, OVERLOAD, PHOTOS, QUESTIONS, STEADY, TEN, Load
-from loadtest.peers.running import Refused, Running
+from loadtest.peers.running import RefusedError, Running
 from loadtest.peers.tree import spent
 from loadtest.pictures import stamped
 from loadtest.questions import question
@@ -31,7 +31,8 @@ UNDER_WAY = 20
 OVERLOAD_FACTOR = 2.0
 # Columns of every row, so that one table holds them all.
 FIGURES = (
-    "per_second", "p50_ms", "p99_ms", "cpu_ms_each", "pss_mib", "answered", "lost", "sent_per_s", "others_cores", "note",
+    "per_second", "p50_ms", "p99_ms", "cpu_ms_each", "pss_mib", "answered", "lost", "sent_per_s", "others_cores",
+    "note",
 )  # fmt: skip
 Figures = dict[str, Any]
 
@@ -111,7 +112,7 @@ def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int) 
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 90)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        raise Refused(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
+        raise RefusedError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
     said = json.loads(lines[-1])
     answered = said["replies"] - said["not_200"]
     lost = {key: said[key] for key in ("not_200", "connect", "read", "write", "timeout") if said[key]}

@@ -1,4 +1,4 @@
-"""How each contestant is asked: whole requests as bytes, in the most compact form that its server takes, and its replies.
+"""How each contestant is asked, and its replies: whole requests as bytes, in the most compact form that it takes.
 
 Nobody gets base64 where binary will do. The `Host` is the same for all ports, so that requests are made once.
 """

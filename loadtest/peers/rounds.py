@@ -14,7 +14,7 @@ from loadtest.peers.contestants import BARE, Contestant
 from loadtest.peers.given import Comparison, Given
 from loadtest.peers.load import OVERLOAD, STEADY, Load
 from loadtest.peers.measuring import FIGURES, Lengths, measure, warm_up
-from loadtest.peers.running import Refused, Running, running
+from loadtest.peers.running import RefusedError, Running, running
 from loadtest.server import free_port
 
 # Scores are those of the bare loop up to the order of sums in a batch.
@@ -54,7 +54,7 @@ def expected(plan: Plan, load: Load) -> list[Answer]:
     """The right answers: those of the bare loop.
 
     Raises:
-        Refused: they are so much alike that a server which looks at nothing would pass.
+        RefusedError: they are so much alike that a server which looks at nothing would pass.
     """
     entries = load.checks(plan.drawings)
     given = Given(plan.comparison, plan.model, 0, workers=1)
@@ -64,7 +64,7 @@ def expected(plan: Plan, load: Load) -> list[Answer]:
     for k, one in enumerate(answers):
         for other in answers[:k]:
             if one.text == other.text and abs(one.score - other.score) <= 2 * TOLERANCE:
-                raise Refused(f"the check has no power: two of its answers are the same, {one} and {other}")
+                raise RefusedError(f"the check has no power: two of its answers are the same, {one} and {other}")
     return answers
 
 
@@ -112,7 +112,7 @@ def one_round(
                 yield row(scenario, figures)
                 steady = figures["per_second"] if scenario == STEADY else steady
                 server.settle()
-    except Refused as why:
+    except RefusedError as why:
         yield refused("start", why)
         return
     if OVERLOAD not in scenarios or contestant.protocol is None:
@@ -127,7 +127,7 @@ def one_round(
         with running(contestant, limited, plan.environments, load.checks(plan.drawings)[0]) as server:
             warm_up(server, load, replace(plan.lengths, warm_up=1))
             yield row(OVERLOAD, measure(OVERLOAD, server, load, plan.lengths, first, steady))
-    except Refused as why:
+    except RefusedError as why:
         yield refused(OVERLOAD, why)
 
 
@@ -139,4 +139,4 @@ def _check(server: Running, load: Load, plan: Plan, right: Sequence[Answer]) -> 
     else:
         found = server.answers(entries)
     if why := fault(found, right, server.contestant.exact):
-        raise Refused(why)
+        raise RefusedError(why)

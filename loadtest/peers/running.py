@@ -26,7 +26,7 @@ AT_REST = 0.15
 GLANCE_S = 0.3
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Why a contestant is not measured: it does not start, or its answers are not right."""
 
 
@@ -70,14 +70,14 @@ class Running:
         """What it answers, one question after the other.
 
         Raises:
-            Refused: a reply is no 200, or says no answer.
+            RefusedError: a reply is no 200, or says no answer.
         """
         found = []
         for picture, questions in entries:
             for question in questions:
                 exchange = ask(self.url, self.protocol.ask(picture, question, None))
                 if exchange.status != 200:
-                    raise Refused(
+                    raise RefusedError(
                         f"{exchange.error or exchange.status}: {exchange.body[:200].decode(errors='replace')}"
                     )
                 found.append(_answer(self.protocol, exchange.body))
@@ -99,13 +99,13 @@ class Running:
         """What a process of the bare loop has to say.
 
         Raises:
-            Refused: it has ended.
+            RefusedError: it has ended.
         """
         stdout = self.trees[number].process.stdout
         assert stdout is not None
         line = stdout.readline()
         if not line:
-            raise Refused(f"it ended: {self.trees[number].log()}")
+            raise RefusedError(f"it ended: {self.trees[number].log()}")
         result: dict[str, Any] = json.loads(line)
         return result
 
@@ -121,10 +121,10 @@ def running(contestant: Contestant, given: Given, environments: Path, first: Ent
         first: what it is asked until it answers.
 
     Raises:
-        Refused: it does not come to answer.
+        RefusedError: it does not come to answer.
     """
     if why := contestant.missing(given, environments):
-        raise Refused(why)
+        raise RefusedError(why)
     # Short: Ray's sockets lie below, and the path of one has 107 characters at most.
     scratch = Path(tempfile.mkdtemp(prefix="peers-"))
     trees: list[Tree] = []
@@ -132,8 +132,8 @@ def running(contestant: Contestant, given: Given, environments: Path, first: Ent
         command = contestant.command(given, environments)
         environment = contestant.environment(given, environments, scratch)
         bare = contestant.name == BARE
-        for _ in range(given.workers if bare else 1):
-            trees.append(Tree(command, environment, scratch, pipes=bare))
+        for _ in range(given.workers if bare else 1):  # one by one: those that were started are stopped, whatever comes
+            trees.append(Tree(command, environment, scratch, pipes=bare))  # noqa: PERF401
         started = Running(contestant, given, trees)
         if not bare:
             _wait(started, first)
@@ -171,13 +171,13 @@ def _wait(started: Running, first: Entry) -> None:
         said = f"{exchange.error or exchange.status} {exchange.body[:200].decode(errors='replace')}"
         time.sleep(0.2)
     how = "it ended" if tree.ended else f"no answer within {START_S:g} s"
-    raise Refused(f"did not start: {how}; {said}; {tree.log()}")
+    raise RefusedError(f"did not start: {how}; {said}; {tree.log()}")
 
 
 def _answer(protocol: Protocol, body: bytes) -> Answer:
     try:
         return protocol.answer(body)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise Refused(
+        raise RefusedError(
             f"a 200 without an answer ({type(error).__name__}): {body[:200].decode(errors='replace')}"
         ) from None

@@ -17,7 +17,7 @@ from loadtest.peers.statistics import Spread, spread
 
 START = "start"
 # The figure of a scenario that is compared; of latencies less is better.
-FIGURE = {scenario: "per_second" for scenario in SCENARIOS} | {ONE: "p50_ms"}
+FIGURE = dict.fromkeys(SCENARIOS, "per_second") | {ONE: "p50_ms"}
 TITLES = {
     STEADY: "steady: 640x480 pictures, 16 connections, closed loop",
     ONE: "one: one connection",

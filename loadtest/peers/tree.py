@@ -91,7 +91,7 @@ class Tree:
         return total / 1024
 
     def stop(self) -> None:
-        """End all: SIGTERM to the first, which may tell the others; then to all; then SIGKILL. Returns when none is left."""
+        """End all: SIGTERM to the first, which may tell the others; then to all; then SIGKILL. None is left then."""
         if self.process.stdin is not None:
             with suppress(OSError):
                 self.process.stdin.close()

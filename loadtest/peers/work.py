@@ -1,8 +1,8 @@
 """The work of one question, the same for all: a picture's bytes and a question in, the best answer out; no server.
 
-Decode, prepare, tokenise, one inference in ONNX Runtime, the best answer's text: the code of this service without its
-gateway. The peers' servers call it in comparison (a), and `loadtest.bare` loops over it. It runs in each peer's own
-environment, so it imports what `requirements/work.txt` has and nothing else.
+Decode, prepare, tokenise, one inference in ONNX Runtime, the best answer's text: the code of this service without
+its gateway. The peers' servers call it in comparison (a); `loadtest.peers.bare` and `loadtest.one_client` loop over
+it. It runs in each peer's own environment, so it imports what `requirements/work.txt` has and nothing else.
 """
 
 from __future__ import annotations

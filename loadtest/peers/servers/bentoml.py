@@ -5,15 +5,14 @@ Settings, and where they are documented (docs.bentoml.com):
 - `workers=2`: "Parallelize requests handling"; a core each. `threads=1`: "Configurations"; those that run the method.
 - The picture as the whole body: "Define input and output types", root input; the question is in the query, which
   `bentoml.Context` has.
-- `traffic.timeout` (504 beyond) and `traffic.max_concurrency` (429 beyond): "Configurations", traffic; in `overload` the
-  deadline and what fits into it.
+- `traffic.timeout` (504 beyond) and `traffic.max_concurrency` (429 beyond): "Configurations", traffic; in `overload`
+  the deadline and what fits into it.
 - Metrics, access log and traces off: "Observability"; no usage reports: BENTOML_DO_NOT_TRACK ("Usage tracking").
 - uvloop and httptools are in the environment: uvicorn, which BentoML runs on, takes them by itself.
 
-Measured to choose, small model, two cores shared with others, CPU per question: the raw body 6.5 ms, a form with a file
-(`pathlib.Path`, which BentoML writes to the disk) 7.4, a form with a `PIL.Image` 7.4. No adaptive batching: ONNX Runtime
-on a CPU takes as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32 179 and 183), torch 367 ms alone
-and 411 in eights.
+Measured to choose: the raw body 6.5 ms, a form with a file
+(`pathlib.Path`, which BentoML writes to the disk) 7.4, with a `PIL.Image` 7.4. No adaptive batching
+(`servers/__init__.py`).
 """
 
 from __future__ import annotations

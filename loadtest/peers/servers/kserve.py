@@ -2,15 +2,16 @@
 
 Settings, and where they are documented (kserve.github.io: "Python Runtime SDK API", `ModelServer`, and its `--help`):
 
-- `workers=2`: "The number of uvicorn workers for multi-processing"; a core each. They get the model object by pickling, so
-  each makes its own ONNX Runtime session or torch model when it has arrived.
-- The picture as the body: a body that is not JSON reaches `predict` as it is (`DataPlane.decode`); the question is in a
-  header. V2 with binary tensors is no faster way: the server turns them into lists, and refuses bytes that are no text.
+- `workers=2`: "The number of uvicorn workers for multi-processing"; a core each. They get the object by pickling,
+  so each makes its own ONNX Runtime session or torch model when it has arrived.
+- The picture as the body: a body that is not JSON reaches `predict` as it is (`DataPlane.decode`); the question is
+  in a header. V2 with binary tensors is no faster way: the server turns them into lists, and refuses bytes that are
+  no text.
 - No gRPC, no latency log; `--log_config_file`: no access log, warnings only; `event_loop="uvloop"`.
 - There is no limit of what is under way, and no timeout; `overload` meets it as it is.
 
-KServe batches in a sidecar of its cluster, not in this server. Measured to choose, small model, two cores shared with others:
-an `async` method with a thread of its own 212 questions/s and 5.1 ms of CPU each, a plain one 127 and 5.2.
+KServe batches in a sidecar of its cluster, not in this server. Measured to choose: an `async` method with a thread
+of its own 212 questions/s and 5.1 ms of CPU each, a plain one 127 and 5.2.
 """
 
 from __future__ import annotations

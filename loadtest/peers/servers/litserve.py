@@ -10,12 +10,11 @@ Settings, and where they are documented (lightning.ai/docs/litserve, and the doc
 - `limit_concurrency`: handed on to uvicorn, as `run(**kwargs)` says ("See uvicorn documentation for full list"); 503.
 - No access log, uvloop, httptools: uvicorn's settings, likewise.
 
-Measured to choose, small model, two cores shared with others, CPU per question: fast_queue with one HTTP server 5.86 ms, with
-two 5.92; the default queue 5.78 and 6.7, at a tenth less throughput. `max_batch_size` stays 1: ONNX Runtime on a CPU takes
-as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32 179 and 183), torch 367 ms alone and 411 in eights.
+Measured to choose: fast_queue with one HTTP server 5.86 ms, with
+two 5.92; the default queue 5.78 and 6.7, at a tenth less throughput. `max_batch_size` stays 1 (`servers/__init__.py`).
 """
 
-# No `from __future__ import annotations`: LitServe looks at the type of `decode_request`'s argument, and a string is none.
+# No `from __future__ import annotations`: LitServe looks at the type of `decode_request`'s argument, not at its name.
 
 from collections.abc import Mapping
 from typing import Any

@@ -9,8 +9,7 @@ Inference Runtimes"):
   with 0.23 its workers end at their start), and httptools, which uvicorn takes by itself.
 - There is no limit of what is under way, and no timeout; `overload` meets it as it is.
 
-No adaptive batching: ONNX Runtime on a CPU takes as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32 179
-and 183), torch 367 ms alone and 411 in eights.
+No adaptive batching (`servers/__init__.py`).
 """
 
 # No `from __future__ import annotations`: MLServer wraps the endpoint in a module that knows none of the names here.

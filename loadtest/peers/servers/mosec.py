@@ -2,15 +2,14 @@
 
 Settings, and where they are documented (mosecorg.github.io: "Interface", "Arguments", "Multi-Process"):
 
-- `append_worker(num=2)`: processes of a stage; a core each. One stage: a second one for decoding would only move work
-  between processes that share the cores.
+- `append_worker(num=2)`: processes of a stage; a core each. One stage: a second one for decoding would only move
+  work between processes that share the cores.
 - `MsgpackMixin`: binary bodies, so no base64.
-- `--timeout` in milliseconds (408 beyond), by default 3 s, and `--capacity` of the queue (429 beyond), by default 1,024: in
-  `overload` the deadline and what fits into it; else out of the way.
+- `--timeout` in milliseconds (408 beyond; 3 s by default) and `--capacity` of the queue (429 beyond; 1,024 by
+  default): in `overload` the deadline and what fits into it; else out of the way.
 - `--max-request-size`: 10 MiB by default; `--log-level warning`.
 
-`max_batch_size` stays 1: ONNX Runtime on a CPU takes as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32
-179 and 183), torch 367 ms alone and 411 in eights; and a batch would wait 10 ms for company.
+`max_batch_size` stays 1 (`servers/__init__.py`); a batch would also wait 10 ms for company.
 """
 
 from __future__ import annotations

@@ -6,14 +6,13 @@ Settings, and where they are documented (docs.ray.io/en/master/serve):
 - RAY_SERVE_ENABLE_HA_PROXY=1, RAY_SERVE_THROUGHPUT_OPTIMIZED=1: "Enable High Throughput on Ray Serve" and "Performance
   Tuning". HAProxy, which comes with the package, takes the place of the proxy in Python.
 - An `async` method: "Performance Tuning", using async methods; the model runs in it, one question at a time.
-- `max_queued_requests` (503 beyond) and `request_timeout_s`: "Configure Ray Serve deployments" and "HTTP"; in `overload`
-  what fits into the deadline, and the deadline.
+- `max_queued_requests` (503 beyond) and `request_timeout_s`: "Configure Ray Serve deployments" and "HTTP"; in
+  `overload` what fits into the deadline, and the deadline.
 - No dashboard, no usage reports (RAY_USAGE_STATS_ENABLED=0), logs of requests off ("Logging": `enable_access_log`).
 
-Measured to choose, small model, two cores shared with others, CPU per question and median throughput: HAProxy and
-THROUGHPUT_OPTIMIZED 5.8 ms, HAProxy alone 6.0; without HAProxy 10.5 and 11.4 ms, and two thirds of the throughput. No
-`@serve.batch`: ONNX Runtime on a CPU takes as long an item in any batch (1.66 ms alone, 1.65 in eights; ViLT-B/32 179 and
-183), torch 367 ms alone and 411 in eights.
+Measured to choose, CPU a question: HAProxy and THROUGHPUT_OPTIMIZED 5.8 ms, HAProxy alone 6.0; without HAProxy 10.5
+and 11.4 ms, and two thirds of the throughput; the model in a thread of its own 5.5 where it is 5.2 in the method.
+No `@serve.batch` (`servers/__init__.py`).
 
 The questions' port is on the loopback; Ray's own daemons listen on all interfaces, which it has no setting for.
 """
