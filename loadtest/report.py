@@ -130,7 +130,8 @@ def write(
     short = Path(model).name
     command = _command(module or name)
     facts = machine.facts() if isinstance(machine, Machine) else dict(machine)
-    label = click.get_current_context().meta.get(_LABEL)
+    context = click.get_current_context(silent=True)
+    label = context.meta.get(_LABEL) if context else None
     stem = folder / "-".join(filter(None, (name, label, short)))
     data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
     data |= {"tables": tables} if tables else {}

@@ -86,7 +86,7 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--only", multiple=True, metavar="NAME", help="Of the contestants; repeatable.")
 @click.option("--scenarios", multiple=True, type=click.Choice(SCENARIOS), help="In every round; repeatable.")
 @click.option("--seconds", type=click.IntRange(1), help="Of each closed-loop and open-loop window.")
-@click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing.")
+@click.option("--quick", is_flag=True, help="A miniature without the peers' environments: measures nothing.")
 @click.option("--resume", is_flag=True, help="Go on where the results on disk end.")
 @click.option("--environments", type=FOLDER, default=ENVIRONMENTS, help="Of the peers; default build/peers.")
 @click.option(
@@ -117,16 +117,18 @@ def main(
     folders = [model, int8 or OURS_INT8, fp32 or OURS_FP32]
     if missing := [folder for folder in (folders if comparison == "hour" else folders[:1]) if not folder.is_dir()]:
         raise click.ClickException(f"no folder {missing[0]}; make random-vilt makes those of ViLT-B/32's size")
-    people = _chosen(contestants(comparison, *folders), only or (QUICK_ONLY if quick else ()))
-    plan = Plan(comparison, model, environments, _lengths(model, quick, seconds), _knows_drawings(model))
+    everyone = contestants(comparison, *folders)
+    people = _chosen(everyone, only or (QUICK_ONLY if quick else ()))
+    lengths = _lengths(model, quick, seconds)
+    plan = Plan(comparison, model, None if quick else environments, lengths, _knows_drawings(model))
     machine = report.Machine().known | {"client": _wrk_version()}
-    bench = Bench(plan, people, scenarios or None, SCENARIOS, results, quick, machine)
+    bench = Bench(plan, people, everyone, scenarios or None, results, quick, machine)
     if resume:
         try:
             bench.resume()
         except CannotResumeError as error:
             raise click.ClickException(str(error)) from None
-    bench.versions = versions(people, plan)
+    bench.versions |= versions(people, plan)
     with tempfile.TemporaryDirectory(prefix="peers-load-") as folder:
         load = Load(Path(folder), Sizes(16, 2, 4) if quick else Sizes())
         try:

@@ -13,7 +13,7 @@ from loadtest import report
 from loadtest.peers.answer import Answer
 from loadtest.peers.contestants import Contestant
 from loadtest.peers.given import Given
-from loadtest.peers.load import ONE, OVERLOAD, STEADY, Load
+from loadtest.peers.load import ONE, OVERLOAD, SCENARIOS, STEADY, Load
 from loadtest.peers.rounds import Plan, Row, one_round, order
 from loadtest.peers.tables import START, tables
 
@@ -31,17 +31,20 @@ class Bench:
 
     Attributes:
         plan: what is measured, and how.
-        people: the contestants.
-        scenarios: which, in every round; None is all, those that are not `ALWAYS` in every second round.
+        people: the contestants that are measured now.
+        everyone: all that there are; those with rows are shown, too.
+        scenarios: which, in every round; None is all, those that are not `ALWAYS` in every second round only.
         results: the folder of the results.
         quick: whether this is the miniature.
+        machine: its facts.
         rows: all that was measured.
+        versions: of each contestant's packages.
     """
 
     plan: Plan
     people: Sequence[Contestant]
+    everyone: Sequence[Contestant]
     scenarios: tuple[str, ...] | None
-    every: tuple[str, ...]
     results: Path
     quick: bool
     machine: dict[str, Any]
@@ -69,32 +72,42 @@ class Bench:
             raise CannotResumeError(f"{path} is no result of this command: {error}") from None
         if plan != self._told():
             raise CannotResumeError(f"{path} is of another measurement: {plan}, not {self._told()}; move it away")
-        self.rows, self.machine = rows, data["machine"]
+        self.rows, self.machine, self.versions = rows, data["machine"], data["versions"]
+
+    def missing(self, rounds: int) -> list[tuple[int, Contestant]]:
+        """The turns of the first `rounds` rounds that are not there yet, in order; of a begun one nothing is kept."""
+        turns = [(number, one) for number in range(1, rounds + 1) for one in order(self.people, number)]
+        todo = [turn for turn in turns if not self._done(*turn)]
+        begun = {(number, one.name) for number, one in todo}
+        self.rows = [row for row in self.rows if (row["round"], row["contestant"]) not in begun]
+        return todo
 
     def run(self, rounds: int, load: Load, right: Sequence[Answer], say: Callable[[str], None]) -> None:
-        """All rounds that are not there yet."""
-        todo = [
-            (number, one) for number in range(1, rounds + 1) for one in order(self.people, number)
-            if not self._done(number, one)
-        ]  # fmt: skip
-        kept = [row for row in self.rows if self._complete(row)]
-        self.rows = kept
+        """All rounds that are not there yet.
+
+        Args:
+            rounds: how many there are to be in all.
+            load: what is asked.
+            right: the right answers to what is asked first.
+            say: told what was measured, a line each.
+        """
+        todo = self.missing(rounds)
         started = time.monotonic()
-        for turn, (number, one) in enumerate(todo):
+        for turn, (number, one) in enumerate(todo, 1):
             for row in one_round(one, self.plan, load, right, self._scenarios(number), number):
                 self.rows.append(row)
-                say(f"round {number} {one.name:12} {row['scenario']:9} {_told(row)}")
+                say(f"round {number} {one.name:10} {row['scenario']:9} {_told(row)}")
                 self.save()
-            a_turn = (time.monotonic() - started) / (turn + 1)
-            say(f"{len(todo) - turn - 1} turns are left, about {a_turn * (len(todo) - turn - 1) / 60:.0f} minutes")
+            left = len(todo) - turn
+            say(f"{left} turns are left, about {(time.monotonic() - started) / turn * left / 60:.0f} minutes")
 
     def save(self, echo: bool = False) -> Path:
         """Write what was found so far."""
-        named = {one.name: one for one in self.people}
+        measured = {row["contestant"] for row in self.rows}
+        shown = [one for one in self.everyone if one in self.people or one.name in measured]
         others = [row["others_cores"] for row in self.rows if row["others_cores"] is not None]
         summary: dict[str, Any] = {
-            name: f"{one.settings}; {', '.join(f'{key} {value}' for key, value in self.versions.get(name, {}).items())}"
-            for name, one in named.items()
+            one.name: "; ".join(filter(None, (one.settings, _listed(self.versions.get(one.name, {}))))) for one in shown
         }
         summary["deadline in overload"] = f"{self.plan.lengths.deadline_s:g} s"
         summary["cores used by others, most in a row"] = max(others, default=0.0)
@@ -107,7 +120,7 @@ class Bench:
             rows=self.rows,
             quick=self.quick,
             module="peers",
-            tables=tables(self.rows, self.people),
+            tables=tables(self.rows, shown),
             more={"plan": self._told(), "versions": self.versions},
             echo=echo,
         )
@@ -115,22 +128,13 @@ class Bench:
     def _scenarios(self, number: int) -> tuple[str, ...]:
         if self.scenarios is not None:
             return self.scenarios
-        return self.every if number % 2 else tuple(one for one in self.every if one in ALWAYS)
+        return SCENARIOS if number % 2 else ALWAYS
 
     def _done(self, number: int, one: Contestant) -> bool:
-        there = {row["scenario"] for row in self.rows if (row["round"], row["contestant"]) == (number, one.name)}
+        rows = [row for row in self.rows if (row["round"], row["contestant"]) == (number, one.name)]
         wanted = {scenario for scenario in self._scenarios(number) if scenario != OVERLOAD or one.protocol is not None}
-        refused = any(
-            (row["round"], row["contestant"], row["scenario"]) == (number, one.name, START)
-            and str(row["note"]).startswith("refused")
-            for row in self.rows
-        )
-        return refused or wanted <= there
-
-    def _complete(self, row: Row) -> bool:
-        """Whether a row belongs to a turn that is done; of one that was interrupted nothing is kept."""
-        [one] = [one for one in self.people if one.name == row["contestant"]] or [None]
-        return one is None or self._done(row["round"], one)
+        refused = any(row["scenario"] == START and str(row["note"]).startswith("refused") for row in rows)
+        return refused or wanted <= {row["scenario"] for row in rows}
 
     def _told(self) -> dict[str, Any]:
         """What must be the same for rows to be put together."""
@@ -145,6 +149,10 @@ def versions(people: Sequence[Contestant], plan: Plan) -> dict[str, dict[str, st
     """Of each contestant's packages."""
     given = Given(plan.comparison, plan.model, 0)
     return {one.name: one.versions(given, plan.environments) for one in people}
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _told(row: Row) -> str:

@@ -23,8 +23,8 @@ OURS = "ours"
 BARE = "bare"
 WORK_PACKAGES = ("onnxruntime", "numpy", "pillow", "tokenizers")
 HOUR_PACKAGES = ("torch", "transformers", "pillow")
-# Nobody contacts its maker or a hub, and logs of requests are off (each server's file says how).
-QUIET = {
+# Variables that all get: nobody contacts its maker or a hub, and no library takes more threads than it is told.
+EVERYWHERE = {
     "BENTOML_DO_NOT_TRACK": "True",
     "RAY_USAGE_STATS_ENABLED": "0",
     "HF_HUB_OFFLINE": "1",
@@ -60,15 +60,15 @@ class Contestant:
     exact: bool = True
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    def python(self, given: Given, environments: Path) -> Path:
-        """The interpreter that runs it."""
-        if self.package is not None:
+    def python(self, given: Given, environments: Path | None) -> Path:
+        """The interpreter that runs it: of the environment in `environments`, or this one where that is None."""
+        if environments is not None and self.package is not None:
             return environments / self.package / "bin" / "python"
-        if self.name == BARE and given.comparison == "hour":
+        if environments is not None and self.name == BARE and given.comparison == "hour":
             return environments / TORCH / "bin" / "python"
         return Path(sys.executable)
 
-    def command(self, given: Given, environments: Path) -> list[str]:
+    def command(self, given: Given, environments: Path | None) -> list[str]:
         """What starts it."""
         python = str(self.python(given, environments))
         if self.name == BARE:
@@ -77,14 +77,14 @@ class Contestant:
             return [python, "-m", f"loadtest.peers.servers.{self.package}"]
         return [str(Path(sys.executable).with_name("vqa")), "serve", "--host", HOST, "--port", str(given.port)]
 
-    def environment(self, given: Given, environments: Path, scratch: Path) -> dict[str, str]:
+    def environment(self, given: Given, environments: Path | None, scratch: Path) -> dict[str, str]:
         """All of its variables."""
         own = {name: value for name, value in os.environ.items() if not name.startswith(("VQA_", "PEERS_"))}
         paths = [str(ROOT)]
-        if given.comparison == "hour" and self.package is not None:
+        if given.comparison == "hour" and self.package is not None and environments is not None:
             # In front: transformers wants a tokenizers and a huggingface_hub of its own time.
             paths += [str(path) for path in (environments / TORCH / "lib").glob("python3*/site-packages")]
-        own |= QUIET | {"PYTHONPATH": os.pathsep.join(paths), "HOME": str(scratch), "TMPDIR": str(scratch)}
+        own |= EVERYWHERE | {"PYTHONPATH": os.pathsep.join(paths), "HOME": str(scratch), "TMPDIR": str(scratch)}
         if self.package is None and self.name != BARE:
             own |= {
                 "VQA_LOG_LEVEL": "warning",
@@ -93,12 +93,12 @@ class Contestant:
             }
         return own | given.environment() | dict(self.variables)
 
-    def missing(self, given: Given, environments: Path) -> str | None:
+    def missing(self, given: Given, environments: Path | None) -> str | None:
         """Why it cannot even be started; None where it can."""
         python = self.python(given, environments)
         return None if shutil.which(python) else f"no environment: make bench-peers builds {python.parent.parent.name}"
 
-    def versions(self, given: Given, environments: Path) -> dict[str, str]:
+    def versions(self, given: Given, environments: Path | None) -> dict[str, str]:
         """Of its own packages and of those that do the work, as pip has them; empty where there is no environment."""
         if self.missing(given, environments):
             return {}

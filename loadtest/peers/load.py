@@ -75,12 +75,18 @@ class Load:
         return path
 
     def requests(self, scenario: str, protocol: Protocol, name: str) -> tuple[Path, int]:
-        """A folder of numbered requests, whole as they are sent, and their number; `name` tells protocols apart."""
-        source = PHOTOS if scenario == PHOTOS else STEADY
+        """A folder of numbered requests of one question, whole as they are sent, and their number.
+
+        Args:
+            scenario: which; `one` asks as `steady` does.
+            protocol: how.
+            name: tells protocols apart.
+        """
+        source = scenario if scenario in (PHOTOS, TEN) else STEADY
         folder = self._folder / name / source
-        entries = self.entries(source)
+        asked = [(picture, text) for picture, questions in self.entries(source) for text in questions]
         if not folder.exists():
             folder.mkdir(parents=True)
-            for number, (picture, [text]) in enumerate(entries):
+            for number, (picture, text) in enumerate(asked):
                 (folder / str(number)).write_bytes(protocol.ask(picture, text, None))
-        return folder, len(entries)
+        return folder, len(asked)

@@ -25,9 +25,10 @@ from loadtest.stats import quantile
 from loadtest.wire import Client, run
 
 SCRIPT = Path(__file__).with_name("wrk.lua")
-CONNECTIONS = {STEADY: 16, ONE: 1, PHOTOS: 8}
-# In `ten`, questions under way at once, whether a request has one or ten.
-UNDER_WAY = 20
+CONNECTIONS = {STEADY: 16, ONE: 1, PHOTOS: 8, TEN: 20}
+# Between two connections that wrk opens (wrk.lua says why), and what it may take longer.
+STEP_S = 0.02
+SPARE_S = 0.2
 OVERLOAD_FACTOR = 2.0
 # Columns of every row, so that one table holds them all.
 FIGURES = (
@@ -86,8 +87,8 @@ def measure(scenario: str, running: Running, load: Load, lengths: Lengths, first
     """
     if running.contestant.protocol is None:
         found = _bare(scenario, running, load, lengths, first)
-    elif scenario == TEN:
-        found = _ten(running, load, lengths, steady)
+    elif scenario == TEN and running.protocol.ask_many is not None:
+        found = _many(running, load, lengths, steady)
     elif scenario == OVERLOAD:
         found = _overload(running, load, lengths, first, steady)
     else:
@@ -106,42 +107,45 @@ def warm_up(running: Running, load: Load, lengths: Lengths) -> None:
 
 def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int) -> Figures:
     folder, count = load.requests(scenario, running.protocol, running.contestant.name)
-    command = ["wrk", "-t", "1", "-c", str(CONNECTIONS[scenario]), "-d", f"{seconds}s", "--timeout", "60s"]
-    command += ["-s", str(SCRIPT), running.url, "--", str(folder), str(count), str(first)]
+    connections = CONNECTIONS[scenario]
+    ramp = math.ceil(STEP_S * (connections - 1) + SPARE_S)
+    command = ["wrk", "-t", str(connections), "-c", str(connections), "-d", f"{seconds + ramp}s", "--timeout", "60s"]
+    command += ["-s", str(SCRIPT), running.url, "--", str(folder)]
+    command += [str(number) for number in (count, first, STEP_S, seconds, connections)]
     with watching(running) as window:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 90)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         raise RefusedError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
     said = json.loads(lines[-1])
-    answered = said["replies"] - said["not_200"]
     lost = {key: said[key] for key in ("not_200", "connect", "read", "write", "timeout") if said[key]}
     figures: Figures = {
-        "per_second": answered / said["seconds"],
+        "per_second": said["answered"] / seconds,
         "p50_ms": said["p50_ms"],
         "p99_ms": said["p99_ms"],
-        "answered": answered,
+        "answered": said["answered"],
         "lost": sum(lost.values()),
         "others_cores": window.others,
         "note": ", ".join(f"{key} {value}" for key, value in lost.items()),
     }
-    if scenario == STEADY and answered:
-        figures |= {"cpu_ms_each": window.server_s * 1000 / answered, "pss_mib": running.pss_mib()}
+    if scenario == STEADY and said["replies"]:
+        figures |= {"cpu_ms_each": window.server_s * 1000 / said["replies"], "pss_mib": running.pss_mib()}
     return figures
 
 
-def _ten(running: Running, load: Load, lengths: Lengths, steady: float) -> Figures:
-    """Ten questions a picture: all that a number of pictures takes, so that no half request is cut off at the end."""
+def _many(running: Running, load: Load, lengths: Lengths, steady: float) -> Figures:
+    """Ten questions in a request: the time that a number of pictures takes, so that none is cut off at the end.
+
+    As many questions are under way as with those who are asked one at a time, in a tenth of the connections.
+    """
+    ask, answers = running.protocol.ask_many, running.protocol.answers
+    assert ask is not None
+    assert answers is not None
     entries = load.entries(TEN)
-    pictures = 2 * max(1, round((5 * QUESTIONS if math.isnan(steady) else steady) * lengths.ten / QUESTIONS / 2))
-    chosen = [entries[k % len(entries)] for k in range(pictures)]
-    protocol = running.protocol
-    if protocol.ask_many is not None:
-        requests = [protocol.ask_many(picture, questions) for picture, questions in chosen]
-        clients = UNDER_WAY // QUESTIONS
-    else:
-        requests = [protocol.ask(picture, text, None) for picture, questions in chosen for text in questions]
-        clients = UNDER_WAY
+    clients = CONNECTIONS[TEN] // QUESTIONS
+    expected = 5 * QUESTIONS if math.isnan(steady) else steady
+    pictures = clients * max(1, round(expected * lengths.ten / QUESTIONS / clients))
+    requests = [ask(*entries[k % len(entries)]) for k in range(pictures)]
 
     async def all_of_them() -> Any:
         client = Client(running.url)
@@ -152,10 +156,7 @@ def _ten(running: Running, load: Load, lengths: Lengths, steady: float) -> Figur
 
     with watching(running) as window:
         done = run(all_of_them())
-    if protocol.answers is None:
-        answered = len(done.succeeded)
-    else:
-        answered = sum(_said(protocol.answers, exchange.body) for exchange in done.succeeded)
+    answered = sum(_said(answers, exchange.body) for exchange in done.succeeded)
     latencies = [exchange.latency_s for exchange in done.succeeded]
     lost = pictures * QUESTIONS - answered
     return {

@@ -31,14 +31,14 @@ class Plan:
     Attributes:
         comparison: same work, or an hour's.
         model: what the peers serve.
-        environments: the folder of the peers' environments.
+        environments: the folder of the peers' environments; None runs all in this one.
         lengths: of the scenarios.
         drawings: whether the model knows drawings, so that answers are checked with those.
     """
 
     comparison: Comparison
     model: Path
-    environments: Path
+    environments: Path | None
     lengths: Lengths
     drawings: bool
 

@@ -111,13 +111,13 @@ class Running:
 
 
 @contextmanager
-def running(contestant: Contestant, given: Given, environments: Path, first: Entry) -> Iterator[Running]:
+def running(contestant: Contestant, given: Given, environments: Path | None, first: Entry) -> Iterator[Running]:
     """Start a contestant, wait until it answers, and stop it when the block ends.
 
     Args:
         contestant: who.
         given: what it is told.
-        environments: the folder of the peers' environments.
+        environments: the folder of the peers' environments; None runs all in this one.
         first: what it is asked until it answers.
 
     Raises:

@@ -13,8 +13,8 @@ Settings, and where they are documented:
 
 Measured to choose, CPU a question: this way 4.9 ms; a plain `def` endpoint, which runs in the pool of forty
 threads, 5.2 to 5.4, and with a pool of one 4.9, but then replies wait behind other questions, since FastAPI makes
-them in the same pool; `async` without a thread 5.3; the picture as a raw body 4.9 to 5.1, and then a worker that
-was quick took all sixteen connections more often, which leaves a core idle. No batching: FastAPI has none.
+them in the same pool; `async` without a thread 5.3; the picture as a raw body 4.9 to 5.1. No batching: FastAPI has
+none.
 """
 
 from __future__ import annotations

@@ -47,8 +47,9 @@ from starlette.requests import Request  # noqa: E402
 given = Given.read()
 PATIENCE_S = 60
 STORE_BYTES = 100 * 1024 * 1024
-# So many are at a replica at once; it has the next body when it is done with one.
-AT_A_REPLICA = 8
+# So many are at a replica at once; it has the next body when it is done with one. Behind HAProxy the limit of what is
+# queued is a replica's own, too.
+ONGOING = 8
 
 
 class Answerer:
@@ -74,11 +75,15 @@ def main() -> None:
         _temp_dir=str(FOLDER / "ray"),
     )
     patience = given.deadline_s or PATIENCE_S
+    ongoing, queued = ONGOING, -1
+    if given.most_inside is not None:
+        ongoing = min(ONGOING, max(1, given.most_inside // given.workers))
+        queued = max(1, given.most_inside // given.workers - ongoing)
     serve.start(http_options=HTTPOptions(host=HOST, port=given.port, request_timeout_s=patience))
     deployment = serve.deployment(
         num_replicas=given.workers,
-        max_ongoing_requests=AT_A_REPLICA,
-        max_queued_requests=-1 if given.most_inside is None else max(1, given.most_inside),
+        max_ongoing_requests=ongoing,
+        max_queued_requests=queued,
         ray_actor_options={"num_cpus": 1},
         logging_config=LoggingConfig(enable_access_log=False),
     )(Answerer)
