@@ -2,8 +2,8 @@
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # make fine-tune a model of your own from a CSV file
-# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, loadtest,
-# simulate, locust, random-vilt, vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, bench-peers,
+# loadtest, simulate, locust, random-vilt, vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +18,7 @@ PORT ?= 8000
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding loadtest simulate locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding bench-peers peers loadtest simulate locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -33,10 +33,11 @@ system:
 	  else echo "python3 with venv is missing (Debian: python3-venv)" >&2; exit 1; fi; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
 
-# Tests start a real Redis and read WordNet (for the WUPS of DAQUAR); where one is missing and we are not root, its tests
-# are skipped and say so.
+# Tests start a real Redis, read WordNet (for the WUPS of DAQUAR) and load servers with wrk, as does bench-peers; where one
+# is missing and we are not root, its tests are skipped and say so.
 system-test:
 	@missing=; command -v redis-server >/dev/null || missing="$$missing redis-server"; \
+	  command -v wrk >/dev/null || missing="$$missing wrk"; \
 	  [ -e /usr/share/wordnet/data.noun ] || missing="$$missing wordnet-base"; \
 	  if [ -n "$$missing" ]; then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -116,6 +117,31 @@ DECODERS := build/decoders
 bench-decoding: install-dev
 	$(VENV)/bin/python $(PIP) --target $(DECODERS) --upgrade --no-deps --requirement loadtest/decoders.txt
 	PYTHONPATH=$(DECODERS) $(VENV)/bin/python -m loadtest.decoding $(FLAGS)
+
+# This service side by side with seven peers (loadtest/README.md): the same work behind each with the embedded model and with
+# one of ViLT-B/32's size, then what an hour's user writes. About two hours on two cores that do nothing else, after
+# the environments and models have been made once; FLAGS=--resume goes on where it was stopped, FLAGS='--rounds 1' is short.
+PEERS := build/peers
+PEER_NAMES := fastapi litserve mosec bentoml mlserver kserve ray torch
+bench-peers: install-dev system-test peers $(PEERS)/.models
+	$(VENV)/bin/python -m loadtest.peers --comparison same --model models/vilt-shapes $(FLAGS)
+	$(VENV)/bin/python -m loadtest.peers --comparison same --model build/vilt-b32-random $(FLAGS)
+	$(VENV)/bin/python -m loadtest.peers --comparison hour $(FLAGS)
+
+# An environment each, pinned exactly; 4.5 GB in all.
+peers: $(PEER_NAMES:%=$(PEERS)/%/.installed)
+$(PEERS)/%/.installed: loadtest/peers/requirements/%.txt | system
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --requirement $<
+	@touch $@
+
+# The same random weights three times: fp32 and int8 for this service, a checkpoint in the hub's format for the peers.
+$(PEERS)/.models: | $(EXPORT_VENV)/.installed
+	rm -rf build/vilt-b32-random build/vilt-b32-random-int8 build/vilt-b32-checkpoint
+	$(EXPORT_VENV)/bin/python -m loadtest.random_vilt build/vilt-b32-random --checkpoint build/vilt-b32-checkpoint
+	$(RECIPE).quantise build/vilt-b32-random --out build/vilt-b32-random-int8
+	@mkdir -p $(@D) && touch $@
 
 # Every measured command (loadtest/README.md) against the embedded model, about ten minutes; ONLY='leavers overload' picks
 # some, MODEL=FOLDER takes another model, FLAGS=--quick makes miniatures.

@@ -15,11 +15,11 @@ from typing import Any
 import click
 
 from loadtest import report
-from loadtest.bare import Bare, bare_loop
 from loadtest.closed_loop import ClosedLoop, closed_loop
+from loadtest.peers.work import Work
 from loadtest.pictures import camera_mixed, stamped
 from loadtest.questions import post, question
-from loadtest.server import Server, parse_settings, running
+from loadtest.server import Server, model_folder, parse_settings, running
 from loadtest.stats import median, quantile
 from loadtest.wire import Client, now, run
 
@@ -28,7 +28,7 @@ A_ROUND = 50
 PICTURES = 50
 
 
-def measure(server: Server, bare: Bare, rounds: int, a_round: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def measure(server: Server, work: Work, rounds: int, a_round: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Rounds of both in turn."""
     pictures = [camera_mixed(seed) for seed in range(min(PICTURES, a_round))]
     latencies: list[float] = []
@@ -42,7 +42,7 @@ def measure(server: Server, bare: Bare, rounds: int, a_round: int) -> tuple[dict
             raise click.ClickException(f"only {len(done.succeeded)} of {a_round} questions succeeded")
         times = [exchange.latency_s for exchange in done.succeeded]
         alone = [
-            _timed(bare, stamped(pictures[n % len(pictures)], n), question(n)) for n in range(first, first + a_round)
+            _timed(work, stamped(pictures[n % len(pictures)], n), question(n)) for n in range(first, first + a_round)
         ]
         if number < 0:
             continue  # both warm up
@@ -81,9 +81,9 @@ async def _over_http(server: Server, pictures: list[bytes], count: int, first: i
         client.close()
 
 
-def _timed(bare: Bare, picture: bytes, text: str) -> float:
+def _timed(work: Work, picture: bytes, text: str) -> float:
     started = now()
-    bare(picture, text)
+    work.ask(picture, text)
     return now() - started
 
 
@@ -93,7 +93,7 @@ def main(model: str, quick: bool, settings: tuple[str, ...], results: Path) -> N
     """Measure one client's latency beside the bare loop."""
     machine = report.Machine()
     with running(model, {"VQA_THREADS": 1, "VQA_DECODE_THREADS": 1} | parse_settings(settings)) as server:
-        summary, rows = measure(server, bare_loop(model), *((2, 5) if quick else (ROUNDS, A_ROUND)))
+        summary, rows = measure(server, Work(model_folder(model)), *((2, 5) if quick else (ROUNDS, A_ROUND)))
     report.write("one_client", model, results, machine=machine, summary=summary, rows=rows, quick=quick)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 from torch import nn
-from transformers import ViltConfig, ViltForQuestionAnswering, ViltImageProcessor
+from transformers import BertTokenizerFast, ViltConfig, ViltForQuestionAnswering, ViltImageProcessor, ViltProcessor
 
 from models.vilt.add.making import add
 from models.vilt.add.request import AddError, Request
@@ -75,10 +75,13 @@ def tokenizer(vocab_size: int) -> Tokenizer:
 
 
 def write_checkpoint(folder: Path, model: ViltForQuestionAnswering) -> None:
-    """A checkpoint folder of the hub's format."""
+    """A checkpoint folder of the hub's format, which transformers' own model and processor can be read from."""
     model.save_pretrained(folder)
-    tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
-    ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR).save_pretrained(folder)
+    pictures = ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR)
+    words = BertTokenizerFast(
+        tokenizer_object=tokenizer(model.config.vocab_size), model_max_length=model.config.max_position_embeddings
+    )
+    ViltProcessor(pictures, words).save_pretrained(folder)
 
 
 def make(model: Callable[[], ViltForQuestionAnswering], checkpoint: Path, out: Path, scores: str) -> None:

@@ -44,7 +44,7 @@ def _remember_label(context: click.Context, _: click.Parameter, label: str | Non
 
 
 def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
-    """Before minutes of measuring, not after."""
+    """Make the folder of the results: before minutes of measuring, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -90,14 +90,14 @@ class Machine:
     """Where the figures come from, and how much of it others used while they were taken; made before measuring."""
 
     def __init__(self) -> None:
-        self._facts = _facts()
-        self._started, self._busy, self._own = time.monotonic(), _busy_s(), _own_cpu_s()
+        self.known = _facts()
+        self._started, self._busy, self._own = time.monotonic(), busy_s(), own_cpu_s()
 
     def facts(self) -> dict[str, Any]:
         """Everything, after the server has stopped: only then is its time counted as ours."""
         seconds = time.monotonic() - self._started
-        others = (_busy_s() - self._busy) - (_own_cpu_s() - self._own)
-        return self._facts | {"seconds": round(seconds, 1), "cores_used_by_others": round(max(0, others) / seconds, 2)}
+        others = (busy_s() - self._busy) - (own_cpu_s() - self._own)
+        return self.known | {"seconds": round(seconds, 1), "cores_used_by_others": round(max(0, others) / seconds, 2)}
 
 
 def _facts() -> dict[str, Any]:
@@ -114,7 +114,18 @@ def _facts() -> dict[str, Any]:
 
 
 def write(
-    name: str, model: str, folder: Path, *, machine: Machine, summary: Row, rows: Sequence[Row], quick: bool
+    name: str,
+    model: str,
+    folder: Path,
+    *,
+    machine: Machine | Mapping[str, Any],
+    summary: Row,
+    rows: Sequence[Row],
+    quick: bool,
+    module: str | None = None,
+    tables: Mapping[str, Sequence[Row]] | None = None,
+    more: Mapping[str, Any] | None = None,
+    echo: bool = True,
 ) -> Path:
     """Write `NAME[-LABEL]-MODEL.json` and `.md`; returns the JSON's path.
 
@@ -122,18 +133,26 @@ def write(
         name: of the command.
         model: as it was given; only its last part is told.
         folder: where to.
-        machine: made before the measurement.
+        machine: made before the measurement; or the facts themselves.
         summary: the figures that are read first.
         rows: all that was measured, with the same columns each.
         quick: whether this was the miniature.
+        module: of the command below `loadtest`, where its name is another.
+        tables: more tables between the summary and the rows, by their titles.
+        more: what else the JSON holds.
+        echo: whether to print the page.
     """
     short = Path(model).name
-    label = click.get_current_context().meta.get(_LABEL)
-    data = {**_head(name, machine, quick), "model": short, "summary": summary, "rows": rows}
+    context = click.get_current_context(silent=True)
+    label = context.meta.get(_LABEL) if context else None
+    data = {**_head(module or name, machine, quick), "model": short, "summary": summary, "rows": rows}
+    data |= ({"tables": tables} if tables else {}) | dict(more or {})
     lines = [*_title(f"{name}: {short}", data), *summary_table(summary)]
+    for title, each in (tables or {}).items():
+        lines += ["", f"## {title}", "", *table(each)]
     if rows:
-        lines += ["", *table(rows)]
-    return _write(folder / "-".join(filter(None, (name, label, short))), data, lines)
+        lines += ["", *(["## All rows", ""] if tables else []), *table(rows)]
+    return _write(folder / "-".join(filter(None, (name, label, short))), data, lines, echo=echo)
 
 
 def write_page(
@@ -182,8 +201,9 @@ def summary_table(summary: Row) -> list[str]:
     return ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
 
 
-def _head(name: str, machine: Machine, quick: bool) -> dict[str, Any]:
-    return {"command": _command(name), "quick": quick, "machine": machine.facts()}
+def _head(name: str, machine: Machine | Mapping[str, Any], quick: bool) -> dict[str, Any]:
+    facts = machine.facts() if isinstance(machine, Machine) else dict(machine)
+    return {"command": _command(name), "quick": quick, "machine": facts}
 
 
 def _title(title: str, data: Mapping[str, Any]) -> list[str]:
@@ -194,13 +214,21 @@ def _title(title: str, data: Mapping[str, Any]) -> list[str]:
     return [*lines, f"`{data['command']}`", "", facts, ""]
 
 
-def _write(stem: Path, data: Mapping[str, Any], lines: Sequence[str]) -> Path:
+def _write(stem: Path, data: Mapping[str, Any], lines: Sequence[str], *, echo: bool = True) -> Path:
     path = stem.with_name(f"{stem.name}.json")
-    path.write_text(json.dumps(data, indent=1, default=float) + "\n")
+    _replace(path, json.dumps(data, indent=1, default=float) + "\n")
     text = "\n".join(lines) + "\n"
-    stem.with_name(f"{stem.name}.md").write_text(text)
-    click.echo(text)
+    _replace(stem.with_name(f"{stem.name}.md"), text)
+    if echo:
+        click.echo(text)
     return path
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one move: who interrupts finds the old one or the new one."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text)
+    part.replace(path)
 
 
 def _command(name: str) -> str:
@@ -220,16 +248,16 @@ def _cell(value: object) -> str:
         return f"{value:.4g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_cell(item)}" for key, item in value.items()) or "none"
-    return "" if value is None else str(value)
+    return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 
-def _busy_s() -> float:
+def busy_s() -> float:
     """CPU time of all processes and of the host's other guests since the machine started, in seconds."""
     user, nice, system, _, _, irq, softirq, steal, *_ = Path("/proc/stat").read_text().split()[1:]
     return sum(map(int, (user, nice, system, irq, softirq, steal))) / os.sysconf("SC_CLK_TCK")
 
 
-def _own_cpu_s() -> float:
+def own_cpu_s() -> float:
     """CPU time of this process and of the children that have ended, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 

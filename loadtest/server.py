@@ -97,7 +97,7 @@ def running(model: str = EMBEDDED, settings: Mapping[str, object] | None = None)
     _allow_many_sockets()
     folder = Path(model)
     found = {"VQA_MODELS_DIR": str(folder.resolve().parent)} if folder.is_dir() else {}
-    port = _free_port()
+    port = free_port()
     given = {name: str(value) for name, value in (settings or {}).items()}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VQA_")}
     environment |= {"PYTHONPATH": str(ROOT), "VQA_LOG_LEVEL": "warning", "VQA_CLASSIFIER": folder.name} | found | given
@@ -117,6 +117,11 @@ def running(model: str = EMBEDDED, settings: Mapping[str, object] | None = None)
             yield Server(url, process.pid)
         finally:
             _stop(process)
+
+
+def model_folder(model: str) -> Path:
+    """The folder of a model that is given by its folder, or by the name of an embedded one."""
+    return Path(model) if Path(model).is_dir() else ROOT / "models" / model
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, object]:
@@ -150,7 +155,8 @@ def _ready(url: str) -> bool:
         return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

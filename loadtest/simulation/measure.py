@@ -23,13 +23,13 @@ import numpy as np
 import tomlkit
 
 from loadtest import report
-from loadtest.bare import Stages
 from loadtest.closed_loop import closed_loop, statuses
 from loadtest.pictures import camera, camera_mixed, stamped
 from loadtest.questions import post, question
-from loadtest.server import EMBEDDED, ROOT, running
+from loadtest.server import EMBEDDED, ROOT, model_folder, running
 from loadtest.simulation import redis_limit
 from loadtest.simulation.measured import FILE, SIZES
+from loadtest.stages import Stages
 from loadtest.wire import Client, run
 from service.answers import Posterior
 from service.backends import ManifestError
@@ -57,7 +57,7 @@ def pictures_of(size: str) -> list[bytes]:
 
 def stages_of(model: str, cores: int) -> tuple[dict[str, Any], int]:
     """Samples of both stages in milliseconds, sizes in bytes; and the bytes of an answer in the shared cache."""
-    stages = Stages.open(model, {Way.WIDE: cores, Way.NARROW: 1})
+    stages = Stages.open(model_folder(model), {Way.WIDE: cores, Way.NARROW: 1})
     prepare: dict[str, list[float]] = {}
     size_bytes: dict[str, int] = {}
     for size in SIZES:
