@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 import time
-import uuid
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -48,7 +48,7 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
-        token = request_id.set(given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex)
+        token = request_id.set(given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(16))
         traceparent = headers.get("traceparent", "")
         traceparent = traceparent if _TRACEPARENT.fullmatch(traceparent) else ""
         started = time.perf_counter()

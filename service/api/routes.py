@@ -51,7 +51,7 @@ def make_router(gateway: Gateway, settings: Settings, metrics: Metrics) -> APIRo
         gateway.check_accepting()
         tenant = keys.tenant_of(request.headers)
         with budget.hold() as hold:
-            with metrics.stage_seconds.labels("read").time():
+            with metrics.stages["read"].time():
                 incoming = await read(request, hold, settings)
             yield incoming, Caller(tenant, freshness(request.headers))
 

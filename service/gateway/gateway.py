@@ -267,11 +267,11 @@ class Gateway:
         if content.withheld:
             verdict = verdict.withheld()
         now = time.perf_counter()
-        stages = self._metrics.stage_seconds
+        stages = self._metrics.stages
         if not answered.cached:
-            stages.labels("queue").observe(answered.queue_s)
-            stages.labels("inference").observe(answered.inference_s)
-        stages.labels("finish").observe(now - finishing)
+            stages["queue"].observe(answered.queue_s)
+            stages["inference"].observe(answered.inference_s)
+        stages["finish"].observe(now - finishing)
         facts = ImageFacts(asked.picture.sha256, content.width, content.height)
         times = StageTimes(
             answered.decode_queue_s, answered.decode_s, answered.queue_s, answered.inference_s, now - started

@@ -57,7 +57,7 @@ class Pictures:
     def __init__(self, threads: WorkerThreads, limits: ImageLimits, metrics: Metrics) -> None:
         self._threads = threads
         self._limits = limits
-        self._stages = metrics.stage_seconds
+        self._stages = metrics.stages
         self._times = DecodeTime()
         self._under_way: SharedWork[Prepared] = SharedWork()
 
@@ -115,8 +115,8 @@ class Pictures:
             done = await self._threads.run_timed(work, shared)
             facts, by_backend = done.result
             self._times.observe(picture.kind, picture.pixels, done.run_s)
-            self._stages.labels("decode_queue").observe(done.queue_s)
-            self._stages.labels("decode").observe(done.run_s)
+            self._stages["decode_queue"].observe(done.queue_s)
+            self._stages["decode"].observe(done.run_s)
             return Prepared(facts, by_backend, done.queue_s, done.run_s)
 
         return await self._under_way.run(self._key(picture, tenant, backends), urgency, compute)

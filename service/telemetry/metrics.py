@@ -80,13 +80,18 @@ class Metrics:
             registry=r,
         )
         self.problems = Counter("vqa_problems", "Problems told to callers, by code.", ("code",), registry=r)
-        self.stage_seconds = Histogram(
+        stage_seconds = Histogram(
             "vqa_stage_seconds",
             "Time of a question's stages: read, decode_queue, decode, queue, inference, finish.",
             ("stage",),
             buckets=LATENCY_BUCKETS_S,
             registry=r,
         )
+        self.stages = {
+            stage: stage_seconds.labels(stage)
+            for stage in ("read", "decode_queue", "decode", "queue", "inference", "finish")
+        }
+        """By name: looked up once, and not for every question."""
         # The modes say what several workers' values give; "live": those of a worker that has died no longer count.
         self.in_flight = Gauge(
             "vqa_questions_in_flight",
@@ -179,8 +184,6 @@ class Metrics:
             self.cache_lookups.labels(result)
         for result in ("hit", "miss", "error"):
             self.shared_cache.labels(result)
-        for stage in ("read", "decode_queue", "decode", "queue", "inference", "finish"):
-            self.stage_seconds.labels(stage)
 
     def on_refresh(self, callback: Callable[[], None]) -> None:
         """Have `callback` called, on the event loop, whenever gauges should be set to what is true now."""
