@@ -1,9 +1,9 @@
-# make serve     sets everything up and serves the embedded model (the main job)
+# make serve     sets everything up and serves the embedded model (the main job), or MODEL: a model, a hub id or a folder
 # make test      sets everything up and runs all tests
 # make install   the command `vqa` in .venv, with all that scoring and evaluating need
 # make fine-tune a model of your own from a CSV file
-# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-peers, loadtest, locust,
-# random-vilt, vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
+# The rest: install-dev, install-export, test-fast, lint, format, fuzz, evaluate, bench-score, bench-decoding, bench-peers,
+# loadtest, simulate, locust, random-vilt, vilt-shapes, calibrate-vilt-shapes, measure-vilt-shapes, clean.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,10 +13,12 @@ PIP := -m pip install --quiet --disable-pip-version-check
 ORT ?= cpu
 HOST ?= 127.0.0.1
 PORT ?= 8000
+# The name of a model below models/; for `make serve` also a ViLT checkpoint, from the hub or in a folder, of which the
+# model is made first. INT8=1 makes and serves the 8-bit one.
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve test test-fast lint format fuzz evaluate bench-score bench-peers peers loadtest locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding bench-peers peers loadtest simulate locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -62,9 +64,14 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 	$(EXPORT_VENV)/bin/python $(PIP) --requirement models/constraints.txt
 	@touch $@
 
-# The core alone: serving needs none of what evaluations need.
-serve: $(VENV)/.core-$(ORT)
-	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier $(MODEL)
+# The core alone: serving needs none of what evaluations need; and a model that is there needs no export environment.
+NAMED := $(if $(INT8),,$(wildcard models/$(MODEL)/model.toml))
+SERVED = $(if $(NAMED),$(MODEL),$(notdir $(patsubst %/,%,$(MODEL)))$(if $(INT8),-int8))
+serve: $(VENV)/.core-$(ORT) $(if $(NAMED),,add)
+	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier "$(SERVED)"
+
+add: $(VENV)/.core-$(ORT) install-export
+	$(VENV)/bin/vqa models add "$(MODEL)" --keep $(if $(INT8),--int8)
 
 test: install-dev install-export system-test
 	$(VENV)/bin/python -m pytest --cov --cov-report=term --cov-fail-under=90
@@ -105,6 +112,12 @@ endif
 bench-score: install-dev
 	$(VENV)/bin/python -m loadtest.scoring $(FLAGS)
 
+# From a JPEG to a model's input beside other libraries, which go into a folder of their own: a minute.
+DECODERS := build/decoders
+bench-decoding: install-dev
+	$(VENV)/bin/python $(PIP) --target $(DECODERS) --upgrade --no-deps --requirement loadtest/decoders.txt
+	PYTHONPATH=$(DECODERS) $(VENV)/bin/python -m loadtest.decoding $(FLAGS)
+
 # This service side by side with seven peers (loadtest/README.md): the same work behind each with the embedded model and with
 # one of ViLT-B/32's size, then what an hour's user writes. About two hours on two cores that do nothing else, after
 # the environments and models have been made once; FLAGS=--resume goes on where it was stopped, FLAGS='--rounds 1' is short.
@@ -136,6 +149,14 @@ SCENARIOS := leavers overload one_client memory identical layouts
 ONLY ?= $(SCENARIOS)
 loadtest: install-dev
 	@for name in $(ONLY); do $(VENV)/bin/python -m loadtest.$$name --model $(MODEL) $(FLAGS) || exit 1; done
+
+# Replicas by the thousand on a simulated clock, with service times that were measured: two minutes on two idle cores.
+# MEASURE='FOLDER FOLDER' measures those models anew first.
+simulate: install-dev
+ifdef MEASURE
+	$(VENV)/bin/python -m loadtest.simulation.measure $(foreach model,$(MEASURE),--model $(model))
+endif
+	$(VENV)/bin/python -m loadtest.simulation $(FLAGS)
 
 # Users of four kinds for a minute against a server that runs already.
 locust: install-dev
@@ -207,7 +228,7 @@ own-data: fine-tune-given install
 fine-tune-given:
 	$(if $(and $(DATA),$(NAME)),,$(error make fine-tune DATA=questions.csv NAME=name-of-the-model))
 
-# A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL.
+# A model folder of ViLT-B/32's size with random weights (471 MB), to be given as MODEL of the load tests.
 RANDOM_VILT ?= build/vilt-b32-random
 random-vilt: install-export
 	$(EXPORT_VENV)/bin/python -m loadtest.random_vilt $(RANDOM_VILT)

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from models.camera import camera_scene
 from models.shapes.render import render
 from models.shapes.scene import varied_scene
 
 Format = Literal["JPEG", "PNG"]
 
 TWELVE_MEGAPIXELS = (4032, 3024)
-_TILE = 256
 _MOST_MIXED = 195_000
 _PNG_HEADER = 33  # the signature and IHDR
 
@@ -33,7 +33,7 @@ def drawing(seed: int) -> bytes:
 def camera(seed: int, width: int = 640, height: int = 480, fmt: Format = "JPEG") -> bytes:
     """A camera-like picture: smooth light, edges, and sensor noise; a 640 x 480 JPEG has about 50 kB."""
     rng = np.random.default_rng([2, seed])
-    return encoded(_scene(rng, width, height), fmt, quality=int(rng.integers(80, 93)))
+    return encoded(camera_scene(rng, width, height), fmt, quality=int(rng.integers(80, 93)))
 
 
 def camera_mixed(seed: int) -> bytes:
@@ -82,18 +82,3 @@ def encoded(pixels: NDArray[np.uint8], fmt: Format, quality: int = 85) -> bytes:
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, fmt, **({"quality": quality} if fmt == "JPEG" else {"compress_level": 1}))
     return out.getvalue()
-
-
-def _scene(rng: np.random.Generator, width: int, height: int) -> NDArray[np.uint8]:
-    """Light that varies over the picture, a few hard edges, and noise from one tile (drawing 12 M values is slow)."""
-    light = Image.fromarray(rng.integers(30, 226, (4, 5, 3)).astype(np.uint8))
-    pixels = np.asarray(light.resize((width, height), Image.Resampling.BICUBIC)).astype(np.int16)
-    for _ in range(6):
-        x, y = rng.integers(0, width), rng.integers(0, height)
-        pixels[y : y + height // 4, x : x + width // 5] += rng.integers(-60, 61, 3).astype(np.int16)
-    tile = rng.normal(0, rng.uniform(4, 8), (_TILE, _TILE, 3)).astype(np.int16)
-    for top in range(0, height, _TILE):
-        for left in range(0, width, _TILE):
-            part = pixels[top : top + _TILE, left : left + _TILE]
-            part += tile[: part.shape[0], : part.shape[1]]
-    return np.clip(pixels, 0, 255).astype(np.uint8)

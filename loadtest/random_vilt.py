@@ -1,11 +1,11 @@
 """A model folder of ViLT-B/32's size with random weights, for measuring what a large model costs.
 
-    python -m loadtest.random_vilt OUT [--name vilt-b32-random] [--scores sigmoid] [--checkpoint FOLDER]
+    python -m loadtest.random_vilt OUT [--checkpoint FOLDER] [--scores sigmoid]
 
-Runs in the export environment (torch, Optimum). 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608,
-at most 40 tokens: time and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder
-takes 471 MB and is not for version control. `--checkpoint` writes the same weights, labels, tokenizer and processor in
-the hub's format beside it, for who reads that.
+Runs in the export environment (torch, Optimum). A checkpoint folder of the hub's format is made, and then added as
+`vqa models add` adds any. 117.6 M parameters, 3,129 labels, pictures of 384 x 384 to 384 x 608, at most 40 tokens: time
+and memory are those of `dandelin/vilt-b32-finetuned-vqa`, the answers mean nothing. The folder takes 471 MB and is not
+for version control.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
-from transformers import BertTokenizerFast, ViltForQuestionAnswering, ViltImageProcessor, ViltProcessor
+from torch import nn
+from transformers import BertTokenizerFast, ViltConfig, ViltForQuestionAnswering, ViltImageProcessor, ViltProcessor
 
-from models.vilt.export import export
+from models.vilt.add.making import add
+from models.vilt.add.request import AddError, Request
+from models.vilt.add.source import local_source
 from models.vilt.model import set_labels
-from models.vilt.package import manifest
-from models.vilt.parity import B32_LABELS, random_b32
 from models.vilt.tokenizer import train_tokenizer, training_questions
-from service.backends.digests import rewrite_digests
 
+B32_LABELS = 3129
+B32_WIDTH = 768
 SHORTEST_EDGE = 384
 SIZE_DIVISOR = 32
 # Answers that choices and the answer sets of the contract may name, before the numbered filler.
@@ -40,6 +44,28 @@ def labels() -> list[str]:
     return known + [f"thing {n}" for n in range(COUNTS, COUNTS + B32_LABELS - len(known))]
 
 
+def random_b32(labels: Sequence[str], **sizes: int) -> ViltForQuestionAnswering:
+    """ViLT-B/32's size, or other `sizes` of its configuration, with weights that make every part of the network count.
+
+    Freshly initialised weights are too small for a parity check: positions and the class token are zero, and a
+    layer's output hardly depends on its input. So positions, norms and biases are drawn wider and matrices doubled, or
+    more than that in a narrower network.
+    """
+    torch.manual_seed(0)
+    config = ViltConfig(**sizes)
+    set_labels(config, labels)
+    model = ViltForQuestionAnswering(config)
+    nn.init.normal_(model.vilt.embeddings.position_embeddings, std=0.5)
+    nn.init.normal_(model.vilt.embeddings.cls_token, std=0.5)
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            norm_weight = "norm" in name.lower() and name.endswith("weight")
+            nn.init.normal_(parameter, mean=1.0 if norm_weight else 0.0, std=0.1)
+        elif "encoder" in name:
+            parameter.data.mul_(2 * (B32_WIDTH / config.hidden_size) ** 0.5)
+    return model.eval()
+
+
 def tokenizer(vocab_size: int) -> Tokenizer:
     """A WordPiece tokenizer over this repository's questions, filled up to the size of BERT's vocabulary."""
     trained = json.loads(train_tokenizer(training_questions(seed=0, pictures=500)).to_str())
@@ -48,51 +74,46 @@ def tokenizer(vocab_size: int) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(trained))
 
 
-def make(folder: Path, name: str, scores: str) -> ViltForQuestionAnswering:
-    """Write the whole folder; returns the model. Raises FileExistsError where it is there: a revision never changes."""
-    folder.mkdir(parents=True)
-    model = random_b32()
-    export(model, folder / "model.onnx")
-    tokenizer(model.config.vocab_size).save(str(folder / "tokenizer.json"))
-    _image_processor().save_pretrained(folder)
-    (folder / "labels.json").write_text(json.dumps(labels(), indent=1) + "\n")
-    tokens = model.config.max_position_embeddings
-    text = manifest(name, description=DESCRIPTION, licence="MIT", demo=True, max_tokens=tokens, scores=scores)
-    (folder / "model.toml").write_text(text)
-    rewrite_digests(folder)
-    return model
-
-
-def save_checkpoint(model: ViltForQuestionAnswering, source: Path, folder: Path) -> None:
-    """The model of the folder `source` in the hub's format: what `from_pretrained` of model and processor read."""
-    set_labels(model.config, labels())
+def write_checkpoint(folder: Path, model: ViltForQuestionAnswering) -> None:
+    """A checkpoint folder of the hub's format, which transformers' own model and processor can be read from."""
     model.save_pretrained(folder)
+    pictures = ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR)
     words = BertTokenizerFast(
-        tokenizer_file=str(source / "tokenizer.json"), model_max_length=model.config.max_position_embeddings
+        tokenizer_object=tokenizer(model.config.vocab_size), model_max_length=model.config.max_position_embeddings
     )
-    ViltProcessor(_image_processor(), words).save_pretrained(folder)
+    ViltProcessor(pictures, words).save_pretrained(folder)
 
 
-def _image_processor() -> ViltImageProcessor:
-    return ViltImageProcessor(size={"shortest_edge": SHORTEST_EDGE}, size_divisor=SIZE_DIVISOR)
+def make(model: Callable[[], ViltForQuestionAnswering], checkpoint: Path, out: Path, scores: str) -> None:
+    """Make a model, its checkpoint folder, and of that the model folder `out`.
+
+    Raises:
+        AddError: it cannot be added, or is there already: a revision never changes.
+    """
+    request = Request(
+        str(checkpoint), out.parent, out.name, scores=scores, licence="MIT", description=DESCRIPTION, demo=True
+    )
+    request.check()
+    write_checkpoint(checkpoint, model())
+    add(request, local_source(checkpoint), lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="the model folder to make; must not exist")
-    parser.add_argument("--name", help="name in the manifest; default the folder's")
+    parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="keep the checkpoint in this new folder")
     parser.add_argument("--scores", choices=("sigmoid", "softmax"), default="sigmoid", help="default sigmoid")
-    parser.add_argument("--checkpoint", type=Path, help="folder for the same model in the hub's format; must not exist")
-    arguments = parser.parse_args()
-    for folder in filter(None, (arguments.out, arguments.checkpoint)):
-        if folder.exists():
-            print(f"{folder} exists already", file=sys.stderr)
-            return 1
-    torch.set_num_threads(1)
-    model = make(arguments.out, arguments.name or arguments.out.name, arguments.scores)
-    if arguments.checkpoint:
-        save_checkpoint(model, arguments.out, arguments.checkpoint)
-    print(f"{arguments.out}: {(arguments.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
+    given = parser.parse_args()
+    if given.checkpoint and given.checkpoint.exists():
+        parser.error(f"--checkpoint: {given.checkpoint} is there already")
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            checkpoint = given.checkpoint or Path(scratch) / given.out.name
+            make(lambda: random_b32(labels()), checkpoint, given.out, given.scores)
+    except AddError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{given.out}: {(given.out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
     return 0
 
 

@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,15 @@ RESULTS = Path("loadtest") / "results"
 Row = Mapping[str, object]
 
 
+@dataclass(frozen=True)
+class Table:
+    """Rows with the same columns each, what they are called, and what is to be known when reading them."""
+
+    name: str
+    text: str
+    rows: Sequence[Row]
+
+
 _LABEL = f"{__name__}.label"
 
 
@@ -33,13 +43,24 @@ def _remember_label(context: click.Context, _: click.Parameter, label: str | Non
     context.meta[_LABEL] = label
 
 
-def make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+def _make_folder(_context: click.Context, _option: click.Parameter, folder: Path) -> Path:
     """Make the folder of the results: before minutes of measuring, not after."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.BadParameter(f"{folder}: {error.strerror}") from None
     return folder
+
+
+quick_option = click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing.")
+results_option = click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=ROOT / RESULTS,
+    callback=_make_folder,
+    help=f"Folder of the results; default {RESULTS}.",
+)
+"""Where results go; for commands that measure no server."""
 
 
 def options(function: F) -> F:
@@ -49,7 +70,7 @@ def options(function: F) -> F:
             click.option(
                 "--model", default=EMBEDDED, show_default=True, help="An embedded model, or a model's folder."
             ),
-            click.option("--quick", is_flag=True, help="A miniature: shows that it works, measures nothing."),
+            quick_option,
             click.option("--setting", "settings", multiple=True, metavar="VQA_X=1", help="For the server; repeatable."),
             click.option(
                 "--label",
@@ -58,13 +79,7 @@ def options(function: F) -> F:
                 metavar="TEXT",
                 help="A part of the results' name, to keep them beside those with other settings.",
             ),
-            click.option(
-                "--results",
-                type=click.Path(file_okay=False, path_type=Path),
-                default=ROOT / RESULTS,
-                callback=make_folder,
-                help=f"Folder of the results; default {RESULTS}.",
-            ),
+            results_option,
         )
     ):
         function = option(function)
@@ -128,36 +143,85 @@ def write(
         echo: whether to print the page.
     """
     short = Path(model).name
-    command = _command(module or name)
-    facts = machine.facts() if isinstance(machine, Machine) else dict(machine)
     context = click.get_current_context(silent=True)
     label = context.meta.get(_LABEL) if context else None
-    stem = folder / "-".join(filter(None, (name, label, short)))
-    data = {"command": command, "quick": quick, "model": short, "machine": facts, "summary": summary, "rows": rows}
-    data |= {"tables": tables} if tables else {}
-    data |= more or {}
-    _replace(stem.with_name(f"{stem.name}.json"), json.dumps(data, indent=1, default=float) + "\n")
-    lines = [f"# {name}: {short}", ""]
-    if quick:
-        lines += ["A miniature (`--quick`): these figures say nothing.", ""]
-    lines += [f"`{command}`", "", "; ".join(f"{key} {value}" for key, value in facts.items()), ""]
-    lines += ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
-    for title, table in (tables or {}).items():
-        lines += ["", f"## {title}", *_table(table)]
+    data = {**_head(module or name, machine, quick), "model": short, "summary": summary, "rows": rows}
+    data |= ({"tables": tables} if tables else {}) | dict(more or {})
+    lines = [*_title(f"{name}: {short}", data), *summary_table(summary)]
+    for title, each in (tables or {}).items():
+        lines += ["", f"## {title}", "", *table(each)]
     if rows:
-        lines += ["", "## All rows"] if tables else []
-        lines += _table(rows)
+        lines += ["", *(["## All rows", ""] if tables else []), *table(rows)]
+    return _write(folder / "-".join(filter(None, (name, label, short))), data, lines, echo=echo)
+
+
+def write_page(
+    name: str,
+    folder: Path,
+    *,
+    machine: Machine,
+    summary: Row,
+    findings: Sequence[str],
+    tables: Sequence[Table],
+    quick: bool,
+) -> Path:
+    """Write `NAME.json` and `.md` of a command with many tables; returns the JSON's path.
+
+    Args:
+        name: of the command.
+        folder: where to.
+        machine: made before the work.
+        summary: what went in.
+        findings: sentences that are read first.
+        tables: what was found.
+        quick: whether this was the miniature.
+    """
+    data = {
+        **_head(name, machine, quick),
+        "findings": findings,
+        "summary": summary,
+        "tables": {each.name: {"text": each.text, "rows": each.rows} for each in tables},
+    }
+    lines = [*_title(name, data), *(f"- {finding}" for finding in findings)]
+    lines += ["", "## What went in", "", *summary_table(summary)]
+    for each in tables:
+        lines += ["", f"## {each.name}", "", each.text, "", *table(each.rows)]
+    return _write(folder / name, data, lines)
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """Rows with the same columns each as the lines of a Markdown table."""
+    columns = list(rows[0])
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    return lines + [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+
+
+def summary_table(summary: Row) -> list[str]:
+    """Figures by name as the lines of a Markdown table."""
+    return ["| figure | |", "|---|---|", *(f"| {key} | {_cell(value)} |" for key, value in summary.items())]
+
+
+def _head(name: str, machine: Machine | Mapping[str, Any], quick: bool) -> dict[str, Any]:
+    facts = machine.facts() if isinstance(machine, Machine) else dict(machine)
+    return {"command": _command(name), "quick": quick, "machine": facts}
+
+
+def _title(title: str, data: Mapping[str, Any]) -> list[str]:
+    lines = [f"# {title}", ""]
+    if data["quick"]:
+        lines += ["A miniature (`--quick`): these figures say nothing.", ""]
+    facts = "; ".join(f"{key} {value}" for key, value in data["machine"].items())
+    return [*lines, f"`{data['command']}`", "", facts, ""]
+
+
+def _write(stem: Path, data: Mapping[str, Any], lines: Sequence[str], *, echo: bool = True) -> Path:
+    path = stem.with_name(f"{stem.name}.json")
+    _replace(path, json.dumps(data, indent=1, default=float) + "\n")
     text = "\n".join(lines) + "\n"
     _replace(stem.with_name(f"{stem.name}.md"), text)
     if echo:
         click.echo(text)
-    return stem.with_name(f"{stem.name}.json")
-
-
-def _table(rows: Sequence[Row]) -> list[str]:
-    columns = list(rows[0])
-    lines = ["", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    return lines + [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+    return path
 
 
 def _replace(path: Path, text: str) -> None:

@@ -218,3 +218,8 @@ def needs(library: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError(library) from error
+
+
+def one_line(message: str) -> str:
+    """A message with line ends and other control characters, as names of files may hold them, as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in message)

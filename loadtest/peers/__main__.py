@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from loadtest.peers.measuring import Lengths
 from loadtest.peers.rounds import Plan, expected
 from loadtest.peers.running import RefusedError
 from loadtest.server import ROOT
+from service.evaluation.running.stopping import SignalError, ended_by_signals
 
 ROUNDS = 7
 SMALL = Lengths()
@@ -89,13 +91,7 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--quick", is_flag=True, help="A miniature without the peers' environments: measures nothing.")
 @click.option("--resume", is_flag=True, help="Go on where the results on disk end.")
 @click.option("--environments", type=FOLDER, default=ENVIRONMENTS, help="Of the peers; default build/peers.")
-@click.option(
-    "--results",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=ROOT / report.RESULTS,
-    callback=report.make_folder,
-    help=f"Folder of the results; default {report.RESULTS}.",
-)
+@report.results_option
 def main(
     comparison: Comparison,
     model: Path | None,
@@ -136,7 +132,12 @@ def main(
         except RefusedError as why:
             raise click.ClickException(f"the bare loop: {why}") from None
         click.echo(f"right answers: {', '.join(f'{one.text} ({one.score:.4f})' for one in right)}")
-        bench.run(rounds or (1 if quick else ROUNDS), load, right, click.echo)
+        # Whatever ends this program, no server of a contestant outlives it.
+        try:
+            with ended_by_signals():
+                bench.run(rounds or (1 if quick else ROUNDS), load, right, click.echo)
+        except SignalError as error:
+            sys.exit(128 + error.signal)
     bench.save(echo=True)
 
 

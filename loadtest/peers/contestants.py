@@ -21,7 +21,7 @@ TORCH = "torch"
 """The environment whose torch and transformers all others see in comparison (b), so that they are there once."""
 OURS = "ours"
 BARE = "bare"
-WORK_PACKAGES = ("onnxruntime", "numpy", "pillow", "tokenizers")
+WORK_PACKAGES = ("onnxruntime", "numpy", "pillow", "simplejpeg", "tokenizers")
 HOUR_PACKAGES = ("torch", "transformers", "pillow")
 # Variables that all get: nobody contacts its maker or a hub, and no library takes more threads than it is told.
 EVERYWHERE = {
@@ -181,7 +181,7 @@ def contestants(comparison: Comparison, model: Path, int8: Path | None, fp32: Pa
     """
     bare = Contestant(BARE, None, "no server: 2 processes, 1 thread each, in a loop")
     off = {"VQA_CACHE_BYTES": "0"}
-    words = "vqa serve, all defaults but the cache: off, since pictures come again"
+    words = "vqa serve, all defaults but the cache: off, since pictures come again; no access log"
     if comparison == "same":
         return [bare, Contestant(OURS, protocols.OURS, words, model=model, variables=off), *PEERS]
     return [

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from loadtest.peers.answer import Answer
+from loadtest.stages import Stages
 from service.answers.scores import sigmoid
 from service.backends.layout import Way
-from service.backends.manifest import read_labels, read_manifest
-from service.backends.vilt import Item, ViltModel
-from service.images import decode_image
+from service.backends.manifest import read_labels
+from service.backends.vilt import Item
 
 
 class Work:
@@ -29,10 +29,9 @@ class Work:
     """
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
-        manifest = read_manifest(folder)
-        self._vilt = ViltModel.open(manifest, "cpu", 0, {Way.WIDE: threads})
-        self._labels = read_labels(manifest)
-        self._sigmoid = manifest.scores.kind == "sigmoid"
+        self._stages = Stages.open(folder, {Way.WIDE: threads})
+        self._labels = read_labels(self._stages.manifest)
+        self._sigmoid = self._stages.manifest.scores.kind == "sigmoid"
 
     def prepare(self, picture: bytes, question: str) -> Item:
         """A picture's bytes and a question, ready for the graph.
@@ -40,15 +39,14 @@ class Work:
         Raises:
             ImageError: the picture is refused.
         """
-        pixels = self._vilt.processor(decode_image(picture).picture)
-        return self._vilt.item(pixels, self._vilt.tokenizer.encode(question).ids)
+        return self._stages.item(self._stages.prepare(picture), question)
 
     def answer(self, items: Sequence[Item]) -> list[Answer]:
         """The best answer of each; items of one shape go through the graph together."""
         found: dict[int, Answer] = {}
         for key in dict.fromkeys(item.key for item in items):
             places = [place for place, item in enumerate(items) if item.key == key]
-            logits = self._vilt.logits([items[place] for place in places], Way.WIDE)
+            logits = self._stages.vilt.logits([items[place] for place in places], Way.WIDE)
             for place, row in zip(places, logits, strict=True):
                 best = int(row.argmax())
                 # The probability that the service gives too, whichever kind of scores the model has.

@@ -10,17 +10,22 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from transformers import ViltForQuestionAnswering
 
-from models.vilt.checkpoint import PROCESSOR, TOKENIZER, Checkpoint
+from models.vilt.checkpoint import Checkpoint
 from models.vilt.export import export
 from models.vilt.model import load_model
-from models.vilt.parity import compare
+from models.vilt.parity import ParityError, check, compare
 from models.vilt.place import check_place, put_in_place
+from models.vilt.targets import ScoreKind
 from service.backends.digests import rewrite_digests
+from service.backends.manifest import MANIFEST_FILE
 
 MANIFEST = """\
 [model]
@@ -28,12 +33,13 @@ name = {name}
 kind = "classifier"
 task = "visual-question-answering"
 description = {description}
-license = {license}
+license = {licence}
 demo = {demo}
 
 [source]
 file = "model.onnx"
-
+precision = "fp32"
+{origin}
 [processor]
 file = "preprocessor_config.json"
 
@@ -49,38 +55,64 @@ kind = {scores}
 """
 
 
-def manifest(name: str, *, description: str, licence: str, demo: bool, max_tokens: int, scores: str) -> str:
-    """The text of model.toml, without digests."""
-    texts = {"name": name, "description": description, "license": licence, "scores": scores}
-    # A JSON string is a TOML string, too.
-    quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in texts.items()}
-    return MANIFEST.format(**quoted, demo=str(demo).lower(), max_tokens=max_tokens)
+@dataclass(frozen=True)
+class About:
+    """What a manifest says of a model beside its files.
 
-
-def assemble(run: Path, folder: Path, text: str) -> dict:
-    """Write every file that serving reads, and the checkpoint; returns the parity report.
-
-    Raises RuntimeError when the export does not equal the checkpoint.
+    Attributes:
+        name, description, licence, demo: as in `[model]`.
+        scores: how its logits are read.
+        checkpoint, revision: where its weights came from, and in which state; empty where it was trained here.
     """
-    checkpoint = folder / "checkpoint"
-    checkpoint.mkdir(parents=True)
-    for name in ("config.json", "model.safetensors"):
-        shutil.copyfile(run / "checkpoint" / name, checkpoint / name)
-    for name in (TOKENIZER, PROCESSOR):
-        shutil.copyfile(run / "checkpoint" / name, folder / name)
-    if (run / "curve.csv").is_file():  # not where it was stopped before its first evaluation
-        shutil.copyfile(run / "curve.csv", folder / "curve.csv")
-    model = load_model(checkpoint)
+
+    name: str
+    scores: ScoreKind
+    description: str = ""
+    licence: str = ""
+    demo: bool = False
+    checkpoint: str = ""
+    revision: str = ""
+
+    def manifest(self, max_tokens: int) -> str:
+        """The text of model.toml, without digests."""
+        # A JSON string is a TOML string, too.
+        quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(self).items()}
+        origin = [f"{key} = {quoted[key]}\n" for key in ("checkpoint", "revision") if getattr(self, key)]
+        fields = quoted | {"demo": str(self.demo).lower(), "origin": "".join(origin)}
+        return MANIFEST.format(**fields, max_tokens=max_tokens)
+
+
+def assemble(checkpoint: Checkpoint, model: ViltForQuestionAnswering, about: About, folder: Path) -> dict:
+    """Write every file that serving reads into a folder that is there; returns the parity report.
+
+    Raises:
+        ParityError: the export does not equal the checkpoint.
+    """
+    checkpoint.copy_files(folder)
     labels = [model.config.id2label[k] for k in range(model.config.num_labels)]
-    (folder / "labels.json").write_text(json.dumps(labels, indent=1, ensure_ascii=False) + "\n")
+    (folder / "labels.json").write_text(json.dumps(labels, indent=1, ensure_ascii=False) + "\n", "utf-8")
     export(model, folder / "model.onnx")
     parity = compare(model, folder / "model.onnx")
-    if not parity["ok"]:
-        raise RuntimeError(f"the export does not equal the checkpoint: {json.dumps(parity)}")
+    check(parity)
     (folder / "parity.json").write_text(json.dumps(parity, indent=1) + "\n")
-    (folder / "model.toml").write_text(text)
+    (folder / MANIFEST_FILE).write_text(about.manifest(checkpoint.max_tokens), "utf-8")
     rewrite_digests(folder)
     return parity
+
+
+def package(run: Path, about: About, folder: Path) -> dict:
+    """A training run's model folder, its checkpoint and learning curve included; returns the parity report.
+
+    Raises:
+        ParityError: the export does not equal the checkpoint.
+    """
+    kept = folder / "checkpoint"
+    kept.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        shutil.copyfile(run / "checkpoint" / name, kept / name)
+    if (run / "curve.csv").is_file():  # not where it was stopped before its first evaluation
+        shutil.copyfile(run / "curve.csv", folder / "curve.csv")
+    return assemble(Checkpoint.find(run / "checkpoint"), load_model(kept), about, folder)
 
 
 def main() -> None:
@@ -101,17 +133,14 @@ def main() -> None:
         parser.error(f"{given.run} is no training run: it has no state.pt")
     out.parent.mkdir(parents=True, exist_ok=True)
     state = torch.load(given.run / "state.pt", weights_only=True, map_location="cpu")
-    text = manifest(
-        out.resolve().name,
-        description=given.description,
-        licence=given.license,
-        demo=given.demo,
-        max_tokens=Checkpoint.find(given.run / "checkpoint").max_tokens,
-        scores=state["settings"]["scores"],
-    )
+    scores = state["settings"]["scores"]
+    about = About(out.resolve().name, scores, given.description, given.license, given.demo)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".new-") as scratch:
         made = Path(scratch) / "model"
-        parity = assemble(given.run, made, text)
+        try:
+            parity = package(given.run, about, made)
+        except ParityError as error:
+            sys.exit(str(error))
         put_in_place(made, out)
     print(f"{out}: largest difference from PyTorch {parity['largest_difference']:.1e}")
 

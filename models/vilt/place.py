@@ -6,9 +6,13 @@ Says why a model of that name cannot be made, before any training; with `--take`
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from service.backends.manifest import MANIFEST_FILE, MODEL_NAME
@@ -39,15 +43,38 @@ def check_name(name: str) -> None:
         )
 
 
-def put_in_place(made: Path, out: Path) -> None:
-    """Move a folder to its place; what an older one has that is written by hand is copied into it first.
+def check_not_embedded(name: str) -> None:
+    """Whether this is another name than the embedded model's; raises ValueError."""
+    if name == EMBEDDED:
+        raise ValueError(f"{EMBEDDED} is the embedded model; choose another name")
 
-    The older one is kept beside it until the new one is there, and comes back where that fails.
+
+def put_in_place(made: Path, out: Path, kept: Sequence[str] = KEPT) -> None:
+    """Move a folder to its place; what an older one has that is written by hand (`kept`) is copied into it first.
+
+    The older one is kept beside it until the new one is there, and comes back where that fails. One folder at a time
+    is moved, whoever moves it.
     """
+    with _alone(out.parent):
+        _exchange(made, out, kept)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """The time of a block without another process's such block on the same folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(made: Path, out: Path, kept: Sequence[str]) -> None:
     old, new = (out.with_name(f".{state}-{out.name}") for state in ("old", "new"))
     if old.exists() and not out.exists():  # killed in between
         old.rename(out)
-    for name in KEPT:
+    for name in kept:
         if (out / name).is_dir():
             shutil.copytree(out / name, made / name, dirs_exist_ok=True)
         elif (out / name).is_file():
@@ -77,8 +104,7 @@ def main() -> None:
     try:
         check_name(given.name)
         check_place(out)
-        if given.name == EMBEDDED:
-            raise ValueError(f"{EMBEDDED} is the embedded model; choose another name")
+        check_not_embedded(given.name)
         if given.take is not None and not (given.take / MANIFEST_FILE).is_file():
             raise ValueError(f"{given.take} is no model folder: it has no {MANIFEST_FILE}")
     except ValueError as error:

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import numpy as np
-
 from service.answers.answer_sets import CHOICES, NAMED_SETS
 from service.answers.posterior import Posterior
 
@@ -100,15 +98,14 @@ FEATURES: Final = (*_OF_MASSES, "entropy")
 
 def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) -> Evidence:
     """The evidence in a posterior, and in the statistics of its picture where there are any."""
-    scale = 1.0 if posterior.off_set is None else 1.0 - posterior.off_set
-    p, nothing = posterior.probabilities, posterior.answer_set.unanswerable
-    size = min(LISTED, p.size)
-    largest = np.sort(np.partition(p, p.size - size)[p.size - size :])[::-1]
-    masses = tuple(_told(float(mass) * scale) for mass in largest)
+    nothing = posterior.answer_set.unanswerable
+    order = posterior.descending(LISTED + 2)
+    listed = [_told(posterior.mass(member)) for member in order]
+    masses = tuple(listed[:LISTED])
+    top, second, *_ = (*(mass for member, mass in zip(order, listed, strict=True) if member != nothing), 0.0, 0.0)
     unanswerable = 0.0 if nothing is None else _told(posterior.mass(nothing))
     if unanswerable < masses[-1]:
         unanswerable = 0.0  # not among those listed
-    top, second = map(_told, _best_two(posterior))
     found = _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
     return replace(found, narrowed=True) if posterior.answer_set.name in _NARROW else found
 
@@ -145,16 +142,6 @@ def _evidence(
 ) -> Evidence:
     found = Evidence(masses, top, second, unanswerable, statistics or {}, distribution)
     return found if found.rest <= second else replace(found, second=found.rest)
-
-
-def _best_two(posterior: Posterior) -> tuple[float, float]:
-    nothing = posterior.answer_set.unanswerable
-    best = posterior.best_answerable()
-    if best is None:
-        return 0.0, 0.0
-    others = np.delete(posterior.probabilities, best if nothing is None else [best, nothing])
-    scale = 1.0 if posterior.off_set is None else 1.0 - posterior.off_set
-    return posterior.mass(best), float(others.max(initial=0.0)) * scale
 
 
 def _told(mass: float) -> float:

@@ -12,6 +12,7 @@ from typing import Final, Literal, Protocol
 import numpy as np
 
 from service.answers.evidence import FEATURES, Evidence
+from service.answers.scores import logistic
 from service.images.statistics import STATISTICS
 
 Mass = Literal["top", "answerable"]
@@ -51,12 +52,6 @@ def logit(p: float) -> float:
     """ln(p / (1 - p)), with p kept within [1e-6, 1 - 1e-6]."""
     p = min(max(p, EDGE), 1.0 - EDGE)
     return math.log(p) - math.log1p(-p)
-
-
-def logistic(x: float) -> float:
-    """1 / (1 + exp(-x)) without overflow."""
-    small = math.exp(-abs(x))
-    return (1.0 if x >= 0 else small) / (1.0 + small)
 
 
 @dataclass(frozen=True)

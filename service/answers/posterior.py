@@ -20,15 +20,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from service.answers.answer_sets import AnswerSet
-from service.answers.scores import checked_scores, invalid_scores, log_sum_exp, sigmoid
+from service.answers.scores import checked_scores, invalid_scores, log_sum_exp, logistic, sigmoid
 from service.answers.vocabulary import Projection
 
+_FOREMOST: Final = 12  # enough for what a reply lists and for what calibration looks at
+_FEW: Final = 64  # so many numbers are sorted sooner than numpy has been called
 _MASS_TOLERANCE: Final = 0.05  # 16-bit arithmetic; more than that means answers were counted twice
 
 
@@ -92,7 +95,11 @@ class Posterior:
         inside = scores[projection.inside]
         loudest = np.full(projection.size, -np.inf)
         label_of = np.full(projection.size, -1, dtype=np.intp)
-        if inside.size:
+        if inside.size == projection.starts.size:
+            # A label an answer, as most vocabularies have it.
+            loudest[projection.members] = inside
+            label_of[projection.members] = projection.inside
+        elif inside.size:
             tops = np.maximum.reduceat(inside, projection.starts)
             loudest[projection.members] = tops
             member = projection.index[projection.inside]
@@ -172,13 +179,16 @@ class Posterior:
     def best_answerable(self) -> int | None:
         """The most probable member that is not "unanswerable"; the first of equals; None if there is none."""
         nothing = self.answer_set.unanswerable
-        if nothing is None:
-            return int(np.argmax(self.probabilities))
-        if len(self.answer_set) == 1:
-            return None
-        others = np.delete(self.probabilities, nothing)
-        best = int(np.argmax(others))
-        return best + (best >= nothing)
+        return next((member for member in self.descending(2) if member != nothing), None)
+
+    def descending(self, k: int) -> list[int]:
+        """The k most probable members, the most probable first, equals in the set's order."""
+        return self._foremost[:k] if k <= _FOREMOST else _descending(self.probabilities, k)
+
+    @cached_property
+    def _foremost(self) -> list[int]:
+        """What all that is made of a posterior begins with."""
+        return _descending(self.probabilities, _FOREMOST)
 
     def raw_answer(self, member: int) -> str | None:
         """A member in the model's own spelling; None where the model has none for it."""
@@ -206,7 +216,21 @@ def _softmax(
         return _even_shares(projection.size), 1.0
     probabilities = np.zeros(projection.size)
     probabilities[projection.members] = np.add.reduceat(np.exp(inside - log_in), projection.starts)
-    return _unit_sum(probabilities), float(sigmoid(log_out - log_in))
+    return _unit_sum(probabilities), logistic(log_out - log_in)
+
+
+def _descending(p: NDArray[np.float64], k: int) -> list[int]:
+    if p.size <= _FEW:
+        values = p.tolist()
+        return sorted(range(len(values)), key=values.__getitem__, reverse=True)[:k]
+    if not 0 < k < p.size:
+        order = np.argsort(-p, kind="stable")
+    else:
+        # Only what must be is sorted.
+        kth = np.partition(p, p.size - k)[p.size - k]
+        among = np.flatnonzero(p >= kth)
+        order = among[np.argsort(-p[among], kind="stable")]
+    return [int(member) for member in order[:k]]
 
 
 def _unit_sum(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,10 +19,11 @@ def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:
     array = np.asarray(scores, dtype=np.float64)
     if array.shape != (n,):
         raise invalid_scores(f"{n} scores were expected, and an array of shape {array.shape} came")
-    if np.isnan(array).any():
-        raise invalid_scores("there are NaNs among the scores")
-    if np.isposinf(array).any():
-        raise invalid_scores("a score is plus infinity")
+    if not np.isfinite(array).all():
+        if np.isnan(array).any():
+            raise invalid_scores("there are NaNs among the scores")
+        if np.isposinf(array).any():
+            raise invalid_scores("a score is plus infinity")
     return array
 
 
@@ -31,8 +34,8 @@ def invalid_scores(why: str) -> VQAError:
 
 def log_sum_exp(scores: NDArray[np.float64]) -> float:
     """log(sum(exp(scores))); minus infinity for nothing and for nothing but minus infinities."""
-    top = float(scores.max(initial=-np.inf))
-    if np.isneginf(top):
+    top = float(scores.max()) if scores.size else -math.inf
+    if top == -math.inf:
         return top
     return top + float(np.log(np.exp(scores - top).sum()))
 
@@ -42,3 +45,9 @@ def sigmoid(x: ArrayLike) -> NDArray[np.float64]:
     x = np.asarray(x, dtype=np.float64)
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small), dtype=np.float64)
+
+
+def logistic(x: float) -> float:
+    """1 / (1 + exp(-x)) without overflow."""
+    small = math.exp(-abs(x))
+    return (1.0 if x >= 0 else small) / (1.0 + small)

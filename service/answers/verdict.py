@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from service.answers.answer_types import AnswerType, answer_type
 from service.answers.calibration import Calibration
 from service.answers.evidence import Evidence, evidence_of
@@ -184,16 +181,6 @@ def _answerable(
 def _candidates(posterior: Posterior, top_k: int) -> tuple[Candidate, ...]:
     """The top_k members by probability, ties in the set's order."""
     p = posterior.probabilities
-    order = _descending(p, min(top_k + 1, p.size))
     silent = None if posterior.says_unanswerable else posterior.answer_set.unanswerable
-    kept = [int(i) for i in order if i != silent][:top_k]
+    kept = [member for member in posterior.descending(top_k + 1) if member != silent][:top_k]
     return tuple(Candidate(posterior.answer_set.spellings[i], float(p[i])) for i in kept)
-
-
-def _descending(p: NDArray[np.float64], k: int) -> NDArray[np.intp]:
-    """The indexes of the k largest, largest first, equals in order; sorts only what it must."""
-    if not 0 < k < p.size:
-        return np.argsort(-p, kind="stable")[:k]
-    kth = np.partition(p, p.size - k)[p.size - k]
-    among = np.flatnonzero(p >= kth)
-    return among[np.argsort(-p[among], kind="stable")][:k]

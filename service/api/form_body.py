@@ -31,7 +31,8 @@ class Part:
 
     name: str
     filename: str | None
-    data: bytearray = field(default_factory=bytearray)
+    # Not in `repr`: the bytes of a picture belong in no message, and writing them out takes milliseconds.
+    data: bytearray = field(default_factory=bytearray, repr=False)
 
     def text(self) -> str:
         """The bytes as UTF-8 text.

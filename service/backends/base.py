@@ -130,6 +130,9 @@ class Backend(Protocol):
     def missing(self, answer_set: AnswerSet) -> list[int]:
         """Indexes of the members of `answer_set` that this backend can never give; empty where it can give all."""
 
+    def needed(self, height: int, width: int) -> tuple[int, int]:
+        """The (height, width) in pixels to which `prepare` resizes an upright picture of this size."""
+
     def prepare(self, image: DecodedImage) -> object:
         """What the backend needs of a picture. CPU-bound: called in a decoding thread, never on the event loop."""
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 PROBE_EVERY_S = 5.0
 
 # The revision of the manifest covers the processor's file; this covers the code that carries it out.
-PREPROCESSING = f"1, pillow {version('pillow')}"
+PREPROCESSING = f"2, pillow {version('pillow')}, simplejpeg {version('simplejpeg')}"
 
 DEMO_WARNING = Notice(
     "demo_model",
@@ -173,9 +173,13 @@ class ViltClassifier:
         """Members that no label of the vocabulary stands for."""
         return self._loaded.vocabulary.covers(answer_set)
 
+    def needed(self, height: int, width: int) -> tuple[int, int]:
+        """The processor's target size."""
+        return self._loaded.processor.target_size(height, width)
+
     def prepare(self, image: DecodedImage) -> object:
         """Resize and normalise: float32 (3, H, W)."""
-        return self._loaded.processor(image.picture)
+        return self._loaded.prepare(image)
 
     def canonical(self, question: str) -> str:
         """The question as the tokenizer normalises it."""

@@ -9,16 +9,24 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from service.backends.manifest import MANIFEST_FILE, ManifestError, ModelManifest, file_digest, parse_manifest
+from service.backends.manifest import (
+    MANIFEST_FILE,
+    ManifestError,
+    ModelManifest,
+    Precision,
+    file_digest,
+    parse_manifest,
+)
 from service.files import write_whole
 
 
-def rewrite_digests(folder: Path, name: str | None = None) -> ModelManifest:
+def rewrite_digests(folder: Path, name: str | None = None, precision: Precision | None = None) -> ModelManifest:
     """Compute the digests of the files that serving reads anew, and put them into `[files]`; all else stays as written.
 
     Args:
         folder: the model's.
         name: another name for the model; None keeps its own.
+        precision: another precision of its graph; None keeps its own.
 
     Raises:
         ManifestError: the manifest cannot be used, or a file that it names is not there.
@@ -27,6 +35,8 @@ def rewrite_digests(folder: Path, name: str | None = None) -> ModelManifest:
     document = _read(folder)
     if name is not None:
         document["model"]["name"] = name
+    if precision is not None:
+        document["source"]["precision"] = precision
     return _write(folder, document, {})
 
 

@@ -27,7 +27,7 @@ class Loader:
         manifest: the model.
         device, device_id: where it runs.
         threads: that inferences may keep busy, all together.
-        max_batch: most questions of one inference, whatever is measured.
+        max_batch: most questions of one inference, whatever is measured; a model that cannot share one has it alone.
         layout: how the threads are laid out; `auto` measures what is best.
         measured: False where a question or two are all that will be asked: nothing is measured, and batches are not
             warmed up.
@@ -51,6 +51,7 @@ class Loader:
             ManifestError: the folder is not what its manifest says.
             SettingsError: the device is not to be had.
         """
+        max_batch = self.max_batch if self.manifest.batches else 1
         threads = {way: self.threads if way is Way.WIDE else 1 for way in self._candidates()}
         model = ViltModel.open(self.manifest, self.device, self.device_id, threads)
         give_back_memory()
@@ -60,9 +61,9 @@ class Loader:
             model.warm_up(way, 1)
             begun = time.perf_counter()
             model.check()
-            return model, Layout.fixed(way, batch=self.max_batch, latency_s=time.perf_counter() - begun)
+            return model, Layout.fixed(way, batch=max_batch, latency_s=time.perf_counter() - begun)
         trials = {way: Trial(self._runners(way), partial(_burst, model, way, pool)) for way in threads}
-        found = measure(trials, self.max_batch)
+        found = measure(trials, max_batch)
         # The trials hold the model with all its sessions.
         del trials
         layout = choose(found)

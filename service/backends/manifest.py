@@ -27,6 +27,7 @@ def _stays_inside(name: str) -> str:
 
 FileName = Annotated[str, AfterValidator(_stays_inside)]
 MODEL_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+Precision = Literal["fp32", "int8"]
 ModelName = Annotated[str, StringConstraints(pattern=MODEL_NAME)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -50,6 +51,11 @@ class _Model(_Strict):
 
 class _Source(_Strict):
     file: FileName
+    precision: Precision = Field(
+        "fp32", description="int8: activations are scaled over the whole batch, so that a question is asked alone."
+    )
+    checkpoint: str = Field("", description="Where the weights came from: a hub id, or a folder's name.")
+    revision: str = Field("", description="The commit of the hub's repository, or `sha256:` and a folder's digest.")
 
 
 class _File(_Strict):
@@ -81,6 +87,11 @@ class ModelManifest(_Strict):
     def path(self, name: str) -> Path:
         """Where one of the folder's files lies."""
         return self.folder / name
+
+    @property
+    def batches(self) -> bool:
+        """Whether questions may share an inference: whether an answer is the same whoever shares it."""
+        return self.source.precision != "int8"
 
     def needed_files(self) -> list[str]:
         """The files that serving reads, each of which must have a digest."""
@@ -177,4 +188,5 @@ def list_models(models_dir: Path) -> list[ModelManifest]:
 def _folders(models_dir: Path) -> list[Path]:
     if not models_dir.is_dir():
         raise ManifestError(f"the models folder {models_dir} does not exist")
-    return [path for path in models_dir.iterdir() if (path / MANIFEST_FILE).is_file()]
+    # A name with a dot in front is that of a folder which is on its way to its place, or out of it.
+    return [path for path in models_dir.iterdir() if path.name[0] != "." and (path / MANIFEST_FILE).is_file()]

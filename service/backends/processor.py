@@ -101,9 +101,14 @@ class ViltProcessor:
         wide |= {(edge, self.longest_edge) for edge in edges if edge <= short}
         return sorted(wide | {(w, h) for h, w in wide})
 
-    def __call__(self, picture: Image.Image) -> NDArray[np.float32]:
-        """An upright picture of mode RGB to (3, new height, new width) float32."""
-        new_h, new_w = self.target_size(picture.height, picture.width)
+    def __call__(self, picture: Image.Image, size: tuple[int, int] | None = None) -> NDArray[np.float32]:
+        """An upright picture of mode RGB to (3, new height, new width) float32.
+
+        Args:
+            picture: at any scale.
+            size: its (height, width) before it was decoded at a reduced scale, which decide about the new ones.
+        """
+        new_h, new_w = self.target_size(*(size or (picture.height, picture.width)))
         if picture.size != (new_w, new_h):
             picture = picture.resize((new_w, new_h), self.resample)
         scale = np.asarray(self.rescale_factor / np.asarray(self.std), dtype=np.float32)

@@ -18,6 +18,7 @@ from service.backends.processor import ViltProcessor
 from service.backends.session import Brake, Device, open_session
 from service.backends.tokenizer import QuestionTokenizer
 from service.errors import Code, VQAError
+from service.images import DecodedImage
 
 # Texts are padded to a multiple of this, so that the graph sees at most five text lengths for ViLT's forty tokens.
 TOKEN_BUCKET = 8
@@ -85,6 +86,10 @@ class ViltModel:
         """The same model with the sessions of these ways alone."""
         return dataclasses.replace(self, sessions={way: self.sessions[way] for way in ways})
 
+    def prepare(self, image: DecodedImage) -> NDArray[np.float32]:
+        """Resize and normalise a picture at whatever scale it was decoded: (3, H, W)."""
+        return self.processor(image.picture, (image.height, image.width))
+
     def item(self, pixels: NDArray[np.float32], ids: NDArray[np.int64]) -> Item:
         """One question with its text's bucket, which never exceeds the model's positions."""
         tokens = min(-(-len(ids) // TOKEN_BUCKET) * TOKEN_BUCKET, self.tokenizer.max_tokens)
@@ -106,7 +111,8 @@ class ViltModel:
         inputs = {
             "input_ids": ids,
             "attention_mask": mask,
-            "pixel_values": np.stack([item.pixels for item in items]),
+            # Most inferences have one question; nothing is copied for it.
+            "pixel_values": np.stack([item.pixels for item in items]) if len(items) > 1 else items[0].pixels[None],
             "pixel_mask": np.ones((len(items), height, width), dtype=np.int64),
         }
         result: NDArray[np.float32] = self.sessions[way].run(["logits"], inputs, brake and brake.options)[0]

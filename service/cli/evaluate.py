@@ -16,9 +16,9 @@ from rich.text import Text
 from service.answers import ACCURACY_CODES
 from service.backends.cpus import available_cpus
 from service.cli.options import settings_options
-from service.cli.parameters import Filled, Place, Seconds, Template, one_line
+from service.cli.parameters import Filled, Place, Seconds, Template
 from service.cli.progress import watcher
-from service.errors import DataError
+from service.errors import DataError, one_line
 from service.evaluation.complete import check_libraries, complete
 from service.evaluation.layout import BLIND
 from service.evaluation.running.asker import Asker, InterruptedRunError, RunError

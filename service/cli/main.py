@@ -16,11 +16,10 @@ from service.cli.calibrate import calibrate_command
 from service.cli.evaluate import eval_command
 from service.cli.models import models
 from service.cli.normalise import normalise_command
-from service.cli.parameters import one_line
 from service.cli.report import report_command
 from service.cli.score import score_command
 from service.cli.serve import serve
-from service.errors import DataError, MissingExtraError, SettingsError, VQAError
+from service.errors import DataError, MissingExtraError, SettingsError, VQAError, one_line
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

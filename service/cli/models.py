@@ -13,13 +13,17 @@ from rich.table import Table
 from service.backends import ModelManifest, list_models, load_manifest, read_labels
 from service.backends.classifier import ViltClassifier
 from service.backends.digests import rewrite_digests
+from service.cli.add import add_command
 from service.cli.options import settings_options
 from service.settings import load_settings
 
 
 @click.group(epilog="Example: vqa models verify vilt-shapes")
 def models() -> None:
-    """List, show and verify models."""
+    """List, show, verify and add models."""
+
+
+models.add_command(add_command)
 
 
 @models.command("list", epilog="Example: vqa models list --json")
@@ -32,10 +36,11 @@ def list_command(as_json: bool, **flags: Any) -> None:
         click.echo(json.dumps(found))
         return
     table = Table(box=None)
-    for column in ("name", "kind", "revision", "calibration", "description"):
+    for column in ("name", "kind", "precision", "revision", "calibration", "description"):
         table.add_column(column, overflow="fold")
     for row in found:
-        table.add_row(row["name"], row["kind"], row["revision"], row["calibration"] or "none", row["description"])
+        cells = row | {"calibration": row["calibration"] or "none"}
+        table.add_row(*(cells[str(column.header)] for column in table.columns))
     Console().print(table)
 
 
@@ -47,6 +52,8 @@ def show(name: str, as_json: bool, **flags: Any) -> None:
     """Show the model NAME: its manifest, its labels and its files."""
     manifest = load_manifest(load_settings(**flags).models_dir, name)
     details = _summary(manifest) | {
+        "checkpoint": manifest.source.checkpoint or None,
+        "checkpoint_revision": manifest.source.revision or None,
         "license": manifest.model.license,
         "scores": manifest.scores.kind,
         "max_tokens": manifest.tokenizer.max_tokens,
@@ -61,7 +68,7 @@ def show(name: str, as_json: bool, **flags: Any) -> None:
             value = f"{len(value)}: {', '.join(value[:20])}{', …' if len(value) > 20 else ''}"
         elif key == "files":
             value = ", ".join(value)
-        click.echo(f"{key:12} {value}")
+        click.echo(f"{key:20} {'none' if value is None else value}")
 
 
 @models.command("verify", epilog="Example: vqa models verify vilt-shapes")
@@ -114,6 +121,7 @@ def _summary(manifest: ModelManifest) -> dict[str, Any]:
     return {
         "name": manifest.model.name,
         "kind": manifest.model.kind,
+        "precision": manifest.source.precision,
         "revision": manifest.revision,
         "calibration": calibration.file if calibration else None,
         "demo": manifest.model.demo,

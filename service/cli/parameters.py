@@ -1,4 +1,4 @@
-"""Types of options whose values need more than click's own checks, and messages in one line."""
+"""Types of options whose values need more than click's own checks."""
 
 from __future__ import annotations
 
@@ -53,8 +53,3 @@ class Seconds(click.FloatRange):
         if math.isnan(seconds):
             self.fail("it is no number", param, ctx)
         return seconds
-
-
-def one_line(message: str) -> str:
-    """A message with line ends and other control characters, as names of files may hold them, as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in message)

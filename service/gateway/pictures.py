@@ -7,13 +7,14 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from service.backends import Backend
 from service.errors import Code, VQAError
 from service.gateway.decode_time import DecodeTime
 from service.gateway.question import Picture
 from service.gateway.reply import ImageFacts
-from service.images import ImageLimits, decode_image, peek, picture_statistics
+from service.images import STATISTICS_SIZE, ImageLimits, Needed, decode_image, peek, picture_statistics
 from service.scheduling import SharedWork, Urgency, WorkerThreads
 from service.telemetry.metrics import Metrics
 
@@ -94,8 +95,9 @@ class Pictures:
         """
 
         def work() -> tuple[ImageFacts, dict[str, object | VQAError]]:
-            image = decode_image(picture.data, limits=self._limits)
             looked_at = any(backend.calibration and backend.calibration.reads_pictures for backend in backends)
+            sizes = [backend.needed for backend in backends] + ([_for_statistics] if looked_at else [])
+            image = decode_image(picture.data, limits=self._limits, needed=partial(_largest, sizes))
             statistics = picture_statistics(image.picture) if looked_at else None
             by_backend: dict[str, object | VQAError] = {}
             for backend in backends:
@@ -122,3 +124,13 @@ class Pictures:
     @staticmethod
     def _key(picture: Identified, tenant: str, backends: Sequence[Backend]) -> tuple[object, ...]:
         return tenant, picture.sha256, *(backend.name for backend in backends)
+
+
+def _for_statistics(_height: int, _width: int) -> tuple[int, int]:
+    return STATISTICS_SIZE
+
+
+def _largest(sizes: Sequence[Needed], height: int, width: int) -> tuple[int, int]:
+    """What is enough for all of them."""
+    heights, widths = zip(*(size(height, width) for size in sizes), strict=True)
+    return max(heights), max(widths)

@@ -17,6 +17,7 @@ refusal. Its policies:
 | TIFF | uncompressed, LZW, deflate, PackBits, JPEG, CCITT; other compressions and camera raw files are `unsupported_media_type` |
 | BMP | all uncompressed kinds; run-length data up to 4 Mi pixels |
 | metadata | dropped before a decoder sees it, but for orientation and profile; damage in it never refuses a picture |
+| scale | every pixel, unless the caller says what it needs (`needed`): a JPEG is then decoded at 1/2, 1/4 or 1/8 of its size where that leaves 1.5 times what is needed (inks never) |
 | disk | none is touched |
 """  # noqa: E501 - a table's rows are lines
 
@@ -27,18 +28,21 @@ from service.images.decode import DecodedImage, decode_image
 from service.images.files import read_picture
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.peek import peek
+from service.images.reduced import Needed
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
-from service.images.statistics import QUALITY, STATISTICS, picture_statistics
+from service.images.statistics import QUALITY, STATISTICS, STATISTICS_SIZE, picture_statistics
 
 __all__ = [
     "ACCEPTED_FORMATS",
     "DEFAULT_LIMITS",
     "QUALITY",
     "STATISTICS",
+    "STATISTICS_SIZE",
     "DecodedImage",
     "ImageError",
     "ImageLimits",
+    "Needed",
     "decode_base64",
     "decode_image",
     "parse_data_url",

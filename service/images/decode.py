@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageChops
 
+from service.images import exif
 from service.images.colour import to_rgb
 from service.images.formats import bmp, gif, heif, jpeg, png, tiff, webp
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.prepared import Prepared
 from service.images.raster import decoder_boundary, rasterise
+from service.images.reduced import Needed, least_size
 from service.images.refusal import truncated
 from service.images.sniff import Format, sniff
+from service.images.strict import decode_strictly
 
 _READERS: dict[Format, Callable[[bytes, ImageLimits], Prepared]] = {
     Format.JPEG: jpeg.prepare,
@@ -45,37 +48,33 @@ class DecodedImage:
     """An upright picture.
 
     Args:
-        picture: mode RGB, sRGB, loaded; not to be changed, since questions may share it.
+        picture: mode RGB, sRGB, loaded; not to be changed, since questions may share it. Smaller than `width` x
+            `height` where it was decoded at a reduced scale.
         format: what the file was: one of `ACCEPTED_FORMATS`.
+        width, height: of the whole picture in pixels, after the turn.
     """
 
     picture: Image.Image
     format: str
-
-    @property
-    def width(self) -> int:
-        """In pixels, after the turn."""
-        return self.picture.width
-
-    @property
-    def height(self) -> int:
-        """In pixels, after the turn."""
-        return self.picture.height
+    width: int
+    height: int
 
     @property
     def pixels(self) -> npt.NDArray[np.uint8]:
-        """A copy: (height, width, 3), C-contiguous, read-only."""
+        """A copy of `picture`: (height, width, 3), C-contiguous, read-only."""
         pixels = np.asarray(self.picture)
         pixels.flags.writeable = False
         return pixels
 
 
-def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> DecodedImage:
+def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: Needed | None = None) -> DecodedImage:
     """Decode one picture file; the policies are in the documentation of `service.images`.
 
     Args:
         data: the file's bytes.
         limits: bounds on bytes and pixels, checked before anything is decoded.
+        needed: how large the picture is needed; a JPEG may then come at 1/2, 1/4 or 1/8 of its size, and never below
+            `MARGIN` times what is needed. Without it every pixel comes.
 
     Raises:
         ImageError: `image_empty`, `image_too_large`, `unsupported_media_type`, `image_truncated` or
@@ -84,27 +83,32 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> Decode
     limits.check_bytes(len(data))
     kind = sniff(data)
     prepared = _READERS[kind](data, limits)
-    picture, turn = rasterise(kind, prepared.payload)
-    _check_tail(picture, prepared, kind)
+    picture = decode_strictly(prepared.payload, least_size(prepared, needed)) if kind is Format.JPEG else None
+    turn, reduced = exif.UPRIGHT, picture is not None
+    if picture is None:
+        picture, turn = rasterise(kind, prepared.payload)
+        _check_tail(picture, prepared, kind)
     # A stream that unpacks to another size than its header announced is checked again.
     limits.check_pixels(*picture.size)
     upright = to_rgb(picture, prepared, kind)
     del picture
-    turning = _TURNS.get(prepared.orientation if turn == 1 else turn)
-    if turning is not None:
-        upright = upright.transpose(turning)
-    return DecodedImage(upright, str(kind))
+    size = (prepared.width, prepared.height) if reduced else upright.size
+    orientation = prepared.orientation if turn == exif.UPRIGHT else turn
+    if orientation in _TURNS:
+        upright = upright.transpose(_TURNS[orientation])
+    width, height = reversed(size) if orientation >= exif.LYING else size
+    return DecodedImage(upright, str(kind), width, height)
 
 
 def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:
     """Refuse a picture whose pixel data ends before the picture does, although its file is whole to the end marker.
 
-    Two decoders do not tell. JPEG's fills what is missing with mid-grey (a sequential file) or leaves it coarse (a
-    progressive one); where either could be, the file is decoded again with other data in the place of the missing: if
-    that changes the picture, something was missing. PNG's leaves the rows at zero; where the last ones are, the data
-    is unpacked to see how much there is.
+    Two of Pillow's decoders do not tell. JPEG's fills what is missing with mid-grey (a sequential file) or leaves it
+    coarse (a progressive one); the file, of which `decode_strictly` was not sure, is decoded again with other data in
+    the place of the missing: if that changes the picture, something was missing. PNG's leaves the rows at zero; where
+    the last ones are, the data is unpacked to see how much there is.
     """
-    if kind is Format.JPEG and (prepared.suspect or _ends_grey(picture)):
+    if kind is Format.JPEG:
         again, _ = rasterise(Format.JPEG, jpeg.padded(prepared.payload))
         cut = ImageChops.difference(again, picture).getbbox() is not None
     elif kind is Format.PNG and (prepared.suspect or _ends_zero(picture)):
@@ -114,17 +118,6 @@ def _check_tail(picture: Image.Image, prepared: Prepared, kind: Format) -> None:
         return
     if cut:
         raise truncated(kind.upper(), "inside its pixel data, and an end marker was put behind it")
-
-
-def _ends_grey(picture: Image.Image) -> bool:
-    """Whether the last pixels are of the grey that stands for missing data.
-
-    Only their brightness is looked at: colour is smoothed over from the neighbouring blocks.
-    """
-    width, height = picture.size
-    corner = picture.crop((max(width - 4, 0), max(height - 4, 0), width, height))
-    grey = np.asarray(corner.convert("L") if corner.mode == "RGB" else corner.getchannel(0))
-    return bool(grey.min() >= 126 and grey.max() <= 130)
 
 
 def _ends_zero(picture: Image.Image) -> bool:

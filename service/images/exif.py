@@ -11,6 +11,8 @@ import struct
 
 ORIENTATION_TAG = 0x0112
 UPRIGHT = 1
+# From this orientation on a picture is stored on its side: turning it upright exchanges width and height.
+LYING = 5
 EXIF_PREFIX = b"Exif\0\0"
 
 # The integer types in which writers put the value; the standard says SHORT.

@@ -23,7 +23,7 @@ class Prepared:
         inverted: the decoder gives the samples upside down, and they must be inverted: a CMYK JPEG without
             Adobe's marker (the decoder assumes it), a 16-bit or float TIFF in which 0 is white.
         grey_bits: significant bits of a grey sample wider than 8 bits (12 or 16).
-        suspect: the file may lack the end of its pixel data though its structure is whole (JPEG and PNG).
+        suspect: the file may lack the end of its pixel data though its structure is whole (PNG).
     """
 
     width: int

@@ -34,6 +34,9 @@ _EDGE: Final = 64  # of the thumbnail, whatever the aspect ratio: no statistic l
 _FREQUENT: Final = 8  # of the most frequent colours (or tones) count as the concentrated ones
 _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as Pillow's mode L
 
+STATISTICS_SIZE: Final = (_EDGE, _EDGE)
+"""(height, width) in pixels that a picture is needed at."""
+
 
 def picture_statistics(picture: Image.Image) -> Mapping[str, float]:
     """The statistics of an upright RGB picture of any size, by name; the same numbers for the same pixels.
@@ -62,7 +65,7 @@ def picture_statistics(picture: Image.Image) -> Mapping[str, float]:
         "brightness": float(luma.mean()) / 255,
         "contrast": math.log1p(float(luma.std())),
         "sharpness": math.log1p(_laplacian_variance(luma)),
-        "saturation": math.log1p(float(np.ptp(small, axis=2).mean())),
+        "saturation": math.log1p(float((_over_channels(np.maximum, small) - _over_channels(np.minimum, small)).mean())),
         "color_count": math.log(len(colors)),
         "color_concentration": _log_odds(colors),
         "tone_concentration": _log_odds(tones),
@@ -109,4 +112,10 @@ def _laplacian_variance(luma: Floats) -> float:
 def _mean_gradient(values: Floats) -> float:
     corner = values[1:, 1:]
     steps = np.maximum(np.abs(corner - values[:-1, 1:]), np.abs(corner - values[1:, :-1]))
-    return float(steps.max(axis=2).mean())
+    return float(_over_channels(np.maximum, steps).mean())
+
+
+def _over_channels(function: np.ufunc, values: Floats) -> Floats:
+    """The largest or smallest of three channels; a tenth of the time of a reduction over an axis so short."""
+    result: Floats = function(function(values[..., 0], values[..., 1]), values[..., 2])
+    return result

@@ -272,3 +272,21 @@ def test_cuda_without_its_package_is_a_clear_refusal() -> None:
     manifest = load_manifest(MODELS, "vilt-shapes")
     with pytest.raises(SettingsError, match=r"device \(VQA_DEVICE\): cuda needs onnxruntime-gpu"):
         open_session(manifest.path(manifest.source.file), device="cuda", device_id=0, threads=1)
+
+
+async def test_a_model_whose_precision_depends_on_the_batch_is_asked_one_question_at_a_time() -> None:
+    manifest = load_manifest(MODELS, "vilt-shapes")
+    source = manifest.source.model_copy(update={"precision": "int8"})
+    for measured in (True, False):
+        sizes: list[int] = []
+        classifier = ViltClassifier(
+            manifest.model_copy(update={"source": source}), threads=1, measured=measured, observe_batch=sizes.append
+        )
+        await classifier.start()
+        try:
+            asked = prepared(classifier, drawn_circle())
+            questions = [f"is there a circle in picture {n}?" for n in range(12)]
+            await asyncio.gather(*(classifier.ask(asked, q, classifier.default_set, Urgency()) for q in questions))
+        finally:
+            await classifier.stop()
+        assert sizes == [1] * 12

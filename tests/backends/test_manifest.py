@@ -41,6 +41,16 @@ def test_a_manifest_without_calibration(tmp_path: Path) -> None:
     assert manifest.model.demo is False
 
 
+def test_precision_and_origin_of_a_graph(tmp_path: Path) -> None:
+    """Absent, it is fp32 and trained here, as every manifest written before the fields were."""
+    source = load_manifest(model(tmp_path), "tiny").source
+    assert (source.precision, source.checkpoint, source.revision) == ("fp32", "", "")
+    given = 'file = "model.onnx"\nprecision = "int8"\ncheckpoint = "owner/name"\nrevision = "0123"'
+    folder = model(tmp_path, GOOD.replace('file = "model.onnx"', given).replace('"tiny"', '"other"'), "other")
+    source = load_manifest(folder, "other").source
+    assert (source.precision, source.checkpoint, source.revision) == ("int8", "owner/name", "0123")
+
+
 def test_the_revision_is_the_manifests_digest(tmp_path: Path) -> None:
     first = load_manifest(model(tmp_path), "tiny").revision
     (tmp_path / "tiny" / "model.toml").write_text(GOOD + "# a word\n")
@@ -78,6 +88,7 @@ def test_missing_and_changed_files_are_faults(tmp_path: Path) -> None:
         (('file = "labels.json"', "file = 5"), "labels.file"),
         (("[scores]", "[score]"), "scores"),
         (('kind = "classifier"', 'kind = "oracle"'), "model.kind"),
+        (('file = "model.onnx"', 'file = "model.onnx"\nprecision = "int4"'), "source.precision"),
         (("[files]", '[files]\n"model.onnx" = "abc"'), "files"),
         (("[model]", "[model"), "model.toml"),
     ],

@@ -1,8 +1,9 @@
 """Fuzz the picture decoder: `python -m tests.fuzz.decoder --count 20000 --seed 1`.
 
 Mutated files are decoded in a worker process with bounds on time and memory. A finding is an exception other than
-`ImageError`, a file that takes longer than 5 seconds, memory over the bound, or the death of the process. Each file is
-drawn from the seed and its own number, so `--only NUMBER` (with `--save FILE` to keep it) shows a finding again.
+`ImageError`, another fate at a reduced scale than at full size, a file that takes longer than 5 seconds, memory over
+the bound, or the death of the process. Each file is drawn from the seed and its own number, so `--only NUMBER` (with
+`--save FILE` to keep it) shows a finding again.
 """
 
 from __future__ import annotations
@@ -174,6 +175,18 @@ def work() -> None:
                 answer["finding"] = "the decoder ran out of memory"
         except BaseException as error:  # noqa: BLE001 - that is what is looked for
             answer["finding"] = repr(error)[:300]
+        try:
+            reduced = decode_image(data, limits=limits, needed=lambda height, width: (height // 9, width // 9))
+            outcome = "decoded"
+            if max(reduced.picture.width - reduced.width, reduced.picture.height - reduced.height) > 0:
+                answer["finding"] = f"{reduced.picture.size} pixels of {reduced.width} x {reduced.height}"
+            del reduced
+        except ImageError as error:
+            outcome = str(error.code)
+        except BaseException as error:  # noqa: BLE001 - that is what is looked for
+            outcome = repr(error)[:300]
+        if outcome != answer.get("outcome"):
+            answer.setdefault("finding", f"{answer.get('outcome')}, but {outcome} at a reduced scale")
         answer["growth_mib"] = peak_mib() - start
         if answer["growth_mib"] > GROWTH_MIB:
             answer.setdefault("finding", f"memory grew by {answer['growth_mib']:.0f} MiB")

@@ -114,12 +114,16 @@ def test_only_the_formats_own_plugin_is_asked(monkeypatch: pytest.MonkeyPatch) -
         return original(fp, mode, formats)
 
     monkeypatch.setattr(Image, "open", record)
-    for kind in ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF"):
+    for kind in ("PNG", "GIF", "WEBP", "BMP", "TIFF", "AVIF"):
         decode_image(encoded(quarters(), kind))
         assert asked[-1] == (kind,)
+    inks = Image.fromarray(quarters()).convert("CMYK")
+    decode_image(encoded(inks, "JPEG"))
+    assert asked[-1] == ("JPEG",)
     count = len(asked)
     decode_image(encoded(quarters(), "HEIC"))
-    assert len(asked) == count, "HEIC goes to its own library"
+    decode_image(encoded(quarters(), "JPEG"))
+    assert len(asked) == count, "HEIC and most JPEGs go to libraries of their own"
     assert "HEIF" not in Image.OPEN
 
 

@@ -48,6 +48,18 @@ def test_a_folder_that_cannot_be_is_told_before_anything_is_measured(tmp_path: P
     assert "--results" in result.output
 
 
+def test_decoding(tmp_path: Path) -> None:
+    """The ways that need no other library; in full, the service's pixels are the usual ones to the last bit."""
+    main = importlib.import_module("loadtest.decoding").main
+    result = CliRunner().invoke(main, ["--quick", "--results", str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    data = json.loads((tmp_path / "decoding-vilt-b32.json").read_text())
+    rows = {row["way"]: row for row in data["rows"] if row["picture"] == "640x480"}
+    assert {"pillow, all pixels", "service, all pixels", "service"} <= rows.keys()
+    assert all(row["median_ms"] > 0 for row in rows.values())
+    assert rows["service, all pixels"]["max_levels"] == 0
+
+
 def test_overload(tmp_path: Path) -> None:
     summary = quick("overload", tmp_path)["summary"]
     assert summary["capacity_per_s"] > 0

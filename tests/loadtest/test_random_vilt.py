@@ -20,14 +20,9 @@ PYTHON = os.environ.get("VQA_EXPORT_PYTHON") or str(ROOT / ".venv-export" / "bin
 THIN = """
 import sys
 from pathlib import Path
-from transformers import ViltConfig, ViltForQuestionAnswering
-from loadtest import random_vilt
-config = ViltConfig(
-    id2label={k: str(k) for k in range(random_vilt.B32_LABELS)},
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-)
-random_vilt.random_b32 = lambda: ViltForQuestionAnswering(config).eval()
-random_vilt.make(Path(sys.argv[1]), "thin", "sigmoid")
+from loadtest.random_vilt import labels, make, random_b32
+sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+make(lambda: random_b32(labels(), **sizes), Path(sys.argv[1]), Path(sys.argv[2]), "sigmoid")
 """
 
 pytestmark = [
@@ -40,11 +35,17 @@ def test_the_folder_is_one_that_can_be_served(tmp_path: Path) -> None:
     folder = tmp_path / "thin"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [PYTHON, "-W", "ignore", "-c", THIN, str(folder)], cwd=ROOT, env=environment, capture_output=True, text=True
+        [PYTHON, "-W", "ignore", "-c", THIN, str(tmp_path / "checkpoint"), str(folder)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     manifest = read_manifest(folder)
     assert manifest.faults() == []
+    assert manifest.model.demo
+    assert (tmp_path / "checkpoint" / "model.safetensors").is_file()
     assert len(set(read_labels(manifest))) == 3129
     model = ViltModel.open(manifest, "cpu", 0, {Way.WIDE: 1})
     assert model.processor.target_size(3024, 4032) == (384, 512)

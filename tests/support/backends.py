@@ -92,6 +92,9 @@ class ScriptedBackend:
     def missing(self, answer_set: AnswerSet) -> list[int]:
         return self._vocabulary.covers(answer_set)
 
+    def needed(self, height: int, width: int) -> tuple[int, int]:
+        return height, width
+
     def prepare(self, image: DecodedImage) -> object:
         if self._prepare_error is not None:
             raise self._prepare_error

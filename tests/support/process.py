@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,9 +43,16 @@ class Served:
 
 
 @contextmanager
-def vqa_serve(*flags: str, cwd: Path | None = None, ready: bool = True, **environment: str) -> Iterator[Served]:
+def vqa_serve(
+    *flags: str,
+    cwd: Path | None = None,
+    ready: bool = True,
+    command: Sequence[str] = (VQA, "serve", "--port", "0"),
+    start_s: float = START_S,
+    **environment: str,
+) -> Iterator[Served]:
     process = subprocess.Popen(
-        [VQA, "serve", "--port", "0", *flags],
+        [*command, *flags],
         cwd=cwd,
         env={name: value for name, value in (os.environ | environment).items() if value},
         stderr=subprocess.PIPE,
@@ -64,7 +71,7 @@ def vqa_serve(*flags: str, cwd: Path | None = None, ready: bool = True, **enviro
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     try:
-        assert listening.wait(START_S), log
+        assert listening.wait(start_s), log
         url = next(m[0] for line in log if (m := re.search(r"http://[\d.]+:\d+", line)))
         served = Served(process, url, log)
         if ready:

@@ -1,8 +1,8 @@
 """JPEG: the markers are walked to the end of the first picture, which tells a whole file from a cut one.
 
 Decoders fill in missing data silently: a progressive file cut between scans and closed with an end marker decodes
-without an error, and so does a file whose tail was lost before its end marker. So the end marker is demanded, all
-scans and restart markers are counted, and files that could still lack data are marked `suspect`.
+without an error, and so does a file whose tail was lost before its end marker. So the end marker is demanded, and all
+scans and restart markers are counted; data missing inside a scan is the decoder's to find.
 """
 
 from __future__ import annotations
@@ -79,8 +79,6 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
         orientation=exif.orientation(layout.exif),
         icc=_profile(layout),
         inverted=len(layout.components) == 4 and not layout.adobe,
-        # A scan that lacks data leaves the picture coarse, which nothing in the file or the pixels tells.
-        suspect=layout.progressive,
     )
 
 
