@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from loadtest.peers.given import HOST, Given
+from loadtest.peers.given import HOST, PATIENCE_S, Given
 
 # A folder of this run's own, and short: the path of a socket below it has 107 characters at most.
 FOLDER = Path.cwd()
@@ -49,7 +49,6 @@ from ray.serve.schema import LoggingConfig  # noqa: E402
 from starlette.requests import Request  # noqa: E402
 
 given = Given.read()
-PATIENCE_S = 60
 STORE_BYTES = 100 * 1024 * 1024
 # So many are at a replica at once; it has the next body when it is done with one. Behind HAProxy the limit of what is
 # queued is a replica's own, too.
