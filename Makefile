@@ -119,7 +119,7 @@ bench-decoding: install-dev
 	PYTHONPATH=$(DECODERS) $(VENV)/bin/python -m loadtest.decoding $(FLAGS)
 
 # This service side by side with seven peers (loadtest/README.md): the same work behind each with the embedded model and with
-# one of ViLT-B/32's size, then what an hour's user writes. About two hours on two cores that do nothing else, after
+# one of ViLT-B/32's size, then what an hour's user writes. Two and a half hours on two cores that do nothing else, after
 # the environments and models have been made once; FLAGS=--resume goes on where it was stopped, FLAGS='--rounds 1' is short.
 PEERS := build/peers
 PEER_NAMES := fastapi litserve mosec bentoml mlserver kserve ray torch

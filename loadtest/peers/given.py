@@ -12,6 +12,8 @@ from loadtest.peers.answer import Model
 
 Comparison = Literal["same", "hour"]
 HOST = "127.0.0.1"
+# How long a question may take where its deadline is not what is measured: the timeout of all, whatever their default.
+PATIENCE_S = 60
 
 
 @dataclass(frozen=True)

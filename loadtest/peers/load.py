@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from loadtest.peers.bare import Entry
+from loadtest.peers.given import PATIENCE_S
 from loadtest.peers.protocols import Protocol
 from loadtest.pictures import camera, drawing, photo, stamped
 from loadtest.questions import question
@@ -88,5 +89,5 @@ class Load:
         if not folder.exists():
             folder.mkdir(parents=True)
             for number, (picture, text) in enumerate(asked):
-                (folder / str(number)).write_bytes(protocol.ask(picture, text, None))
+                (folder / str(number)).write_bytes(protocol.ask(picture, text, 1000 * PATIENCE_S))
         return folder, len(asked)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import msgpack
 
 from loadtest.peers.answer import Answer
+from loadtest.peers.given import PATIENCE_S
 from loadtest.questions import post
 
 HOST = "127.0.0.1"
@@ -62,7 +63,7 @@ def _ask_ours(picture: bytes, question: str, timeout_ms: int | None) -> bytes:
 
 
 def _many_ours(picture: bytes, questions: Sequence[str]) -> bytes:
-    return post(HOST, picture, "/answers", questions=json.dumps(list(questions)))
+    return post(HOST, picture, "/answers", questions=json.dumps(list(questions)), timeout_ms=1000 * PATIENCE_S)
 
 
 OURS = Protocol(

@@ -2,7 +2,7 @@
 
 Decode, prepare, tokenise, one inference in ONNX Runtime, the best answer's text: the code of this service without
 its gateway. The peers' servers call it in comparison (a); `loadtest.peers.bare` and `loadtest.one_client` loop over
-it. It runs in each peer's own environment, so it imports what `requirements/work.txt` has and nothing else.
+it. It runs in each peer's own environment, so it imports what all of `requirements` have and nothing else.
 """
 
 from __future__ import annotations

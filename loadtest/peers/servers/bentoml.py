@@ -24,10 +24,9 @@ from typing import Annotated, Any
 import bentoml
 from bentoml.validators import ContentType
 
-from loadtest.peers.given import HOST, Given
+from loadtest.peers.given import HOST, PATIENCE_S, Given
 
 given = Given.read()
-PATIENCE_S = 60
 TRAFFIC: dict[str, Any] = {"timeout": given.deadline_s or PATIENCE_S}
 if given.most_inside:
     TRAFFIC["max_concurrency"] = given.most_inside

@@ -23,7 +23,7 @@ import litserve as ls
 from fastapi import Request
 
 from loadtest.peers.answer import Answer, Model
-from loadtest.peers.given import HOST, Given
+from loadtest.peers.given import HOST, PATIENCE_S, Given
 
 given = Given.read()
 
@@ -55,7 +55,7 @@ if __name__ == "__main__":
         accelerator="cpu",
         workers_per_device=given.workers,
         fast_queue=True,
-        timeout=given.deadline_s or 60,
+        timeout=given.deadline_s or PATIENCE_S,
         disable_openapi_url=True,
     )
     server.run(

@@ -20,10 +20,9 @@ from typing import Any
 from mosec import Server, Worker
 from mosec.mixin import MsgpackMixin
 
-from loadtest.peers.given import HOST, Given
+from loadtest.peers.given import HOST, PATIENCE_S, Given
 
 given = Given.read()
-PATIENCE_S = 60
 LARGEST_BYTES = 32 * 1024 * 1024
 
 
