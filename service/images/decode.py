@@ -84,7 +84,7 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: N
     kind = sniff(data)
     prepared = _READERS[kind](data, limits)
     picture = decode_strictly(prepared.payload, least_size(prepared, needed)) if kind is Format.JPEG else None
-    turn, reduced = exif.UPRIGHT, picture is not None
+    turn = exif.UPRIGHT
     if picture is None:
         picture, turn = rasterise(kind, prepared.payload)
         _check_tail(picture, prepared, kind)
@@ -92,7 +92,8 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: N
     limits.check_pixels(*picture.size)
     upright = to_rgb(picture, prepared, kind)
     del picture
-    size = (prepared.width, prepared.height) if reduced else upright.size
+    # A frame may be a part of its canvas; a JPEG has none, and may have been decoded at a reduced scale.
+    size = (prepared.width, prepared.height) if kind is Format.JPEG else upright.size
     orientation = prepared.orientation if turn == exif.UPRIGHT else turn
     if orientation in _TURNS:
         upright = upright.transpose(_TURNS[orientation])
