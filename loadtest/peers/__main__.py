@@ -33,7 +33,7 @@ from service.evaluation.running.stopping import SignalError, ended_by_signals
 
 ROUNDS = 7
 SMALL = Lengths()
-LARGE = Lengths(warm_up=3, steady=10, one=3, photos=5, ten=5, overload=8, deadline_s=2.0)
+LARGE = Lengths(warm_up=3, steady=20, one=3, photos=5, ten=5, overload=8, deadline_s=2.0)
 MINIATURE = Lengths(warm_up=1, steady=1, one=1, photos=1, ten=1, overload=1)
 # Above this a model is one of production size, with 100 ms a question and not 2.
 LARGE_BYTES = 50e6
