@@ -137,7 +137,7 @@ $(PEERS)/%/.installed: loadtest/peers/requirements/%.txt | system
 	@touch $@
 
 # The same random weights three times: fp32 and int8 for this service, a checkpoint in the hub's format for the peers.
-$(PEERS)/.models: | $(EXPORT_VENV)/.installed
+$(PEERS)/.models: loadtest/random_vilt.py models/vilt/quantise.py models/vilt/embedding.py | $(EXPORT_VENV)/.installed
 	rm -rf build/vilt-b32-random build/vilt-b32-random-int8 build/vilt-b32-checkpoint
 	$(EXPORT_VENV)/bin/python -m loadtest.random_vilt build/vilt-b32-random --checkpoint build/vilt-b32-checkpoint
 	$(RECIPE).quantise build/vilt-b32-random --out build/vilt-b32-random-int8

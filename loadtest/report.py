@@ -61,6 +61,13 @@ results_option = click.option(
     help=f"Folder of the results; default {RESULTS}.",
 )
 """Where results go; for commands that measure no server."""
+label_option = click.option(
+    "--label",
+    expose_value=False,
+    callback=_remember_label,
+    metavar="TEXT",
+    help="A part of the results' name, to keep them beside those with other settings.",
+)
 
 
 def options(function: F) -> F:
@@ -72,13 +79,7 @@ def options(function: F) -> F:
             ),
             quick_option,
             click.option("--setting", "settings", multiple=True, metavar="VQA_X=1", help="For the server; repeatable."),
-            click.option(
-                "--label",
-                expose_value=False,
-                callback=_remember_label,
-                metavar="TEXT",
-                help="A part of the results' name, to keep them beside those with other settings.",
-            ),
+            label_option,
             results_option,
         )
     ):
@@ -143,8 +144,6 @@ def write(
         echo: whether to print the page.
     """
     short = Path(model).name
-    context = click.get_current_context(silent=True)
-    label = context.meta.get(_LABEL) if context else None
     data = {**_head(module or name, machine, quick), "model": short, "summary": summary, "rows": rows}
     data |= ({"tables": tables} if tables else {}) | dict(more or {})
     lines = [*_title(f"{name}: {short}", data), *summary_table(summary)]
@@ -152,7 +151,14 @@ def write(
         lines += ["", f"## {title}", "", *table(each)]
     if rows:
         lines += ["", *(["## All rows", ""] if tables else []), *table(rows)]
-    return _write(folder / "-".join(filter(None, (name, label, short))), data, lines, echo=echo)
+    return _write(path(name, model, folder).with_suffix(""), data, lines, echo=echo)
+
+
+def path(name: str, model: str, folder: Path) -> Path:
+    """Where `write` writes the JSON."""
+    context = click.get_current_context(silent=True)
+    label = context.meta.get(_LABEL) if context else None
+    return folder / ("-".join(filter(None, (name, label, Path(model).name))) + ".json")
 
 
 def write_page(

@@ -2,7 +2,7 @@
 
     python -m loadtest.peers --comparison same --model models/vilt-shapes [--rounds 7] [--only ours --only mosec]
 
-Rounds of all contestants, one after the other, in an order that changes every round, so that what the machine does
+Rounds of all contestants, one after the other, in an order that is shuffled every round, so that what the machine does
 besides hits all of them alike. Results are saved after every row; `--resume` goes on where an interrupted run was, and
 with more `--rounds` adds to a finished one.
 """
@@ -21,7 +21,7 @@ from typing import get_args
 import click
 
 from loadtest import report
-from loadtest.peers.bench import Bench, CannotResumeError, versions
+from loadtest.peers.bench import Bench, CannotResumeError, code, versions
 from loadtest.peers.contestants import ENVIRONMENTS, Contestant, contestants
 from loadtest.peers.given import Comparison
 from loadtest.peers.load import SCENARIOS, Load, Sizes
@@ -29,11 +29,12 @@ from loadtest.peers.measuring import Lengths
 from loadtest.peers.rounds import Plan, expected
 from loadtest.peers.running import RefusedError
 from loadtest.server import ROOT
+from service.backends.cpus import available_cpus
 from service.evaluation.running.stopping import SignalError, ended_by_signals
 
 ROUNDS = 7
 SMALL = Lengths()
-LARGE = Lengths(warm_up=3, steady=20, one=3, photos=5, ten=5, overload=8, deadline_s=2.0)
+LARGE = Lengths(warm_up=3, steady=15, one=3, photos=6, ten=8, overload=8, deadline_s=2.0)
 MINIATURE = Lengths(warm_up=1, steady=1, one=1, photos=1, ten=1, overload=1)
 # Above this a model is one of production size, with 100 ms a question and not 2.
 LARGE_BYTES = 50e6
@@ -71,7 +72,7 @@ def _chosen(people: list[Contestant], only: tuple[str, ...]) -> list[Contestant]
 def _folder(_context: click.Context, option: click.Parameter, folder: Path | None) -> Path | None:
     if folder is not None and not folder.is_dir():
         raise click.BadParameter(
-            f"{folder} is no folder; make random-vilt makes those of ViLT-B/32's size", param=option
+            f"{folder} is no folder; make bench-peers makes those of ViLT-B/32's size", param=option
         )
     return folder
 
@@ -87,10 +88,12 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--rounds", type=click.IntRange(1), help=f"Default {ROUNDS}.")
 @click.option("--only", multiple=True, metavar="NAME", help="Of the contestants; repeatable.")
 @click.option("--scenarios", multiple=True, type=click.Choice(SCENARIOS), help="In every round; repeatable.")
-@click.option("--seconds", type=click.IntRange(1), help="Of each closed-loop and open-loop window.")
+@click.option("--seconds", type=click.IntRange(1), help="Of each window, but that of `one`.")
 @click.option("--quick", is_flag=True, help="A miniature without the peers' environments: measures nothing.")
 @click.option("--resume", is_flag=True, help="Go on where the results on disk end.")
 @click.option("--environments", type=FOLDER, default=ENVIRONMENTS, help="Of the peers; default build/peers.")
+@click.option("--force", is_flag=True, help="Measure anew in place of the results on disk.")
+@report.label_option
 @report.results_option
 def main(
     comparison: Comparison,
@@ -103,6 +106,7 @@ def main(
     seconds: int | None,
     quick: bool,
     resume: bool,
+    force: bool,
     environments: Path,
     results: Path,
 ) -> None:
@@ -112,27 +116,32 @@ def main(
     model = model or (SAME_MODEL if comparison == "same" else HOUR_MODEL)
     folders = [model, int8 or OURS_INT8, fp32 or OURS_FP32]
     if missing := [folder for folder in (folders if comparison == "hour" else folders[:1]) if not folder.is_dir()]:
-        raise click.ClickException(f"no folder {missing[0]}; make random-vilt makes those of ViLT-B/32's size")
+        raise click.ClickException(f"no folder {missing[0]}; make bench-peers makes those of ViLT-B/32's size")
     everyone = contestants(comparison, *folders)
     people = _chosen(everyone, only or (QUICK_ONLY if quick else ()))
     lengths = _lengths(model, quick, seconds)
-    plan = Plan(comparison, model, None if quick else environments, lengths, _knows_drawings(model))
+    plan = Plan(comparison, model, None if quick else environments, lengths, _knows_drawings(model), available_cpus())
     machine = report.Machine().known | {"client": _wrk_version()}
-    bench = Bench(plan, people, everyone, scenarios or None, results, quick, machine)
+    bench = Bench(plan, people, everyone, scenarios or None, results, quick, machine, code())
+    bench.versions = versions(people, plan)
     if resume:
         try:
             bench.resume()
         except CannotResumeError as error:
             raise click.ClickException(str(error)) from None
-    bench.versions |= versions(people, plan)
+    elif bench.path.exists() and not force:
+        raise click.ClickException(
+            f"{bench.path} is there: --resume goes on with it, --force replaces it, --label TEXT writes beside it"
+        )
     with tempfile.TemporaryDirectory(prefix="peers-load-") as folder:
         load = Load(Path(folder), Sizes(16, 2, 4) if quick else Sizes())
         try:
-            right = expected(plan, load)
+            answers = expected(plan, load)
+            right = {one.name: expected(plan, load, one.model) if one.int8 else answers for one in people}
         except RefusedError as why:
             raise click.ClickException(f"the bare loop: {why}") from None
-        click.echo(f"right answers: {', '.join(f'{one.text} ({one.score:.4f})' for one in right)}")
-        # Whatever ends this program, no server of a contestant outlives it.
+        click.echo(f"right answers: {', '.join(f'{one.text} ({one.score:.4f})' for one in answers)}")
+        # Who stops this program stops the contestant's server, too.
         try:
             with ended_by_signals():
                 bench.run(rounds or (1 if quick else ROUNDS), load, right, click.echo)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,16 @@ from typing import Any
 from loadtest import report
 from loadtest.peers.answer import Answer
 from loadtest.peers.contestants import Contestant
-from loadtest.peers.given import Given
 from loadtest.peers.load import ONE, OVERLOAD, SCENARIOS, STEADY, Load
 from loadtest.peers.rounds import Plan, Row, one_round, order
-from loadtest.peers.tables import START, tables
+from loadtest.peers.tables import tables
+from loadtest.server import ROOT
 
-# Measured in every round; the others in every second one, from the first on, so that all fits into two hours.
+# What is measured in every round. `same` is about these: its other scenarios are in every second round, from the first
+# on, too few for a verdict. With one wide inference at a time nothing else is asked.
 ALWAYS = (STEADY, ONE)
+# What a figure of this service is of.
+CODE = ("service", "models/vilt-shapes", "loadtest/peers", ":(glob)loadtest/*.py", "constraints.txt")
 
 
 class CannotResumeError(Exception):
@@ -37,6 +42,7 @@ class Bench:
         results: the folder of the results.
         quick: whether this is the miniature.
         machine: its facts.
+        code: of what commit this service is.
         rows: all that was measured.
         versions: of each contestant's packages.
     """
@@ -48,6 +54,7 @@ class Bench:
     results: Path
     quick: bool
     machine: dict[str, Any]
+    code: str = ""
     rows: list[Row] = field(default_factory=list)
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -62,7 +69,7 @@ class Bench:
         Raises:
             CannotResumeError: they are of another measurement, or cannot be read.
         """
-        path = self.results / f"{self.name}-{self.plan.model.name}.json"
+        path = self.path
         try:
             data = json.loads(path.read_text())
             rows, plan = data["rows"], data["plan"]
@@ -72,7 +79,11 @@ class Bench:
             raise CannotResumeError(f"{path} is no result of this command: {error}") from None
         if plan != self._told():
             raise CannotResumeError(f"{path} is of another measurement: {plan}, not {self._told()}; move it away")
-        self.rows, self.machine, self.versions = rows, data["machine"], data["versions"]
+        known = data["versions"]
+        if changed := [name for name in self.versions if known.get(name, self.versions[name]) != self.versions[name]]:
+            raise CannotResumeError(f"{path} is of other versions of {', '.join(changed)}; move it away")
+        self.rows, self.machine = rows, data["machine"]
+        self.versions = known | self.versions
 
     def missing(self, rounds: int) -> list[tuple[int, Contestant]]:
         """The turns of the first `rounds` rounds that are not there yet, in order; of a begun one nothing is kept."""
@@ -82,22 +93,25 @@ class Bench:
         self.rows = [row for row in self.rows if (row["round"], row["contestant"]) not in begun]
         return todo
 
-    def run(self, rounds: int, load: Load, right: Sequence[Answer], say: Callable[[str], None]) -> None:
+    def run(self, rounds: int, load: Load, right: Mapping[str, Sequence[Answer]], say: Callable[[str], None]) -> None:
         """All rounds that are not there yet.
 
         Args:
             rounds: how many there are to be in all.
             load: what is asked.
-            right: the right answers to what is asked first.
+            right: by contestant, the right answers to what is asked first.
             say: told what was measured, a line each.
         """
         todo = self.missing(rounds)
         started = time.monotonic()
         for turn, (number, one) in enumerate(todo, 1):
-            for row in one_round(one, self.plan, load, right, self._scenarios(number), number):
-                self.rows.append(row)
-                say(f"round {number} {one.name:10} {row['scenario']:9} {_told(row)}")
-                self.save()
+            with closing(
+                one_round(one, self.plan, load, right[one.name], self._scenarios(number, one), number)
+            ) as found:
+                for row in found:
+                    self.rows.append(row)
+                    say(f"round {number} {one.name:12} {row['scenario']:9} {_line(row)}")
+                    self.save()
             left = len(todo) - turn
             say(f"{left} turns are left, about {(time.monotonic() - started) / turn * left / 60:.0f} minutes")
 
@@ -107,8 +121,10 @@ class Bench:
         shown = [one for one in self.everyone if one in self.people or one.name in measured]
         others = [row["others_cores"] for row in self.rows if row["others_cores"] is not None]
         summary: dict[str, Any] = {
-            one.name: "; ".join(filter(None, (one.settings, _listed(self.versions.get(one.name, {}))))) for one in shown
+            one.name: "; ".join(filter(None, (self._settings(one), _listed(self.versions.get(one.name, {})))))
+            for one in shown
         }
+        summary["commit"] = self.code
         summary["deadline in overload"] = f"{self.plan.lengths.deadline_s:g} s"
         summary["cores used by others, most in a row"] = max(others, default=0.0)
         return report.write(
@@ -125,38 +141,61 @@ class Bench:
             echo=echo,
         )
 
-    def _scenarios(self, number: int) -> tuple[str, ...]:
-        if self.scenarios is not None:
-            return self.scenarios
-        return SCENARIOS if number % 2 else ALWAYS
+    @property
+    def path(self) -> Path:
+        """Where the results are."""
+        return report.path(self.name, str(self.plan.model), self.results)
+
+    def _settings(self, one: Contestant) -> str:
+        given = one.given(self.plan.comparison, self.plan.model, 0, self.plan.cores)
+        return one.settings.format(workers=given.workers, threads=given.threads)
+
+    def _scenarios(self, number: int, one: Contestant) -> tuple[str, ...]:
+        wanted = self.scenarios or (SCENARIOS if self.plan.comparison == "hour" or number % 2 else ALWAYS)
+        return tuple(scenario for scenario in wanted if scenario in ALWAYS or not one.wide)
 
     def _done(self, number: int, one: Contestant) -> bool:
         rows = [row for row in self.rows if (row["round"], row["contestant"]) == (number, one.name)]
-        wanted = {scenario for scenario in self._scenarios(number) if scenario != OVERLOAD or one.protocol is not None}
-        refused = any(row["scenario"] == START and str(row["note"]).startswith("refused") for row in rows)
-        return refused or wanted <= {row["scenario"] for row in rows}
+        wanted = set(self._scenarios(number, one)) - (set() if one.protocol else {OVERLOAD})
+        return wanted <= {row["scenario"] for row in rows if not str(row["note"]).startswith("refused")}
 
     def _told(self) -> dict[str, Any]:
         """What must be the same for rows to be put together."""
         return {
             "comparison": self.plan.comparison,
             "model": self.plan.model.name,
+            "models of ours": [one.model.name for one in self.everyone if one.model],
             "lengths": asdict(self.plan.lengths),
+            "scenarios": list(self.scenarios or ()),
+            "cores": self.plan.cores,
+            "cpu": self.machine.get("cpu"),
+            "code": self.code,
         }
 
 
 def versions(people: Sequence[Contestant], plan: Plan) -> dict[str, dict[str, str]]:
     """Of each contestant's packages."""
-    given = Given(plan.comparison, plan.model, 0)
-    return {one.name: one.versions(given, plan.environments) for one in people}
+    return {
+        one.name: one.versions(one.given(plan.comparison, plan.model, 0, plan.cores), plan.environments)
+        for one in people
+    }
+
+
+def code() -> str:
+    """The last commit that changed what is measured, with `+` behind it where files were changed since."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words, "--", *CODE], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    return git("log", "-1", "--format=%h") + ("+" if git("status", "--porcelain") else "")
 
 
 def _listed(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def _told(row: Row) -> str:
+def _line(row: Row) -> str:
     if row["per_second"] is None:
         return str(row["note"])
-    figures = f"{row['per_second']:8.2f}/s  p50 {row['p50_ms']:8.1f} ms  p99 {row['p99_ms']:8.1f} ms"
-    return f"{figures}  lost {row['lost']}  {row['note']}"
+    times = "".join(f"  {name} {row[f'{name}_ms']:8.1f} ms" for name in ("p50", "p99") if row[f"{name}_ms"])
+    return f"{row['per_second']:8.2f}/s{times}  lost {row['lost']}  {row['note']}"

@@ -24,18 +24,18 @@ class Given:
         comparison: `same` work for all, or what a user would write in an `hour`.
         model: the model's folder; a checkpoint in the hub's format for `hour`.
         port: to listen on, on the loopback only.
-        workers: processes that answer; as many as there are cores.
+        workers: processes that answer.
         threads: of each one's inference.
-        most_inside: most requests that may be inside at once before new ones are refused; None is the peer's default.
-        deadline_s: seconds after which nobody waits for a reply any more; None is the peer's default.
+        max_in_flight: most requests that may be inside at once before new ones are refused; None is the peer's default.
+        deadline_s: seconds after which nobody waits for a reply any more; None is `PATIENCE_S`.
     """
 
     comparison: Comparison
     model: Path
     port: int
-    workers: int = 2
+    workers: int
     threads: int = 1
-    most_inside: int | None = None
+    max_in_flight: int | None = None
     deadline_s: float | None = None
 
     def environment(self) -> dict[str, str]:
@@ -51,14 +51,14 @@ class Given:
         def value(name: str) -> str | None:
             return environment.get(f"PEERS_{name.upper()}")
 
-        most_inside, deadline_s = value("most_inside"), value("deadline_s")
+        max_in_flight, deadline_s = value("max_in_flight"), value("deadline_s")
         return cls(
             comparison=cast(Comparison, environment["PEERS_COMPARISON"]),
             model=Path(environment["PEERS_MODEL"]),
             port=int(environment["PEERS_PORT"]),
-            workers=int(value("workers") or cls.workers),
+            workers=int(environment["PEERS_WORKERS"]),
             threads=int(value("threads") or cls.threads),
-            most_inside=int(most_inside) if most_inside else None,
+            max_in_flight=int(max_in_flight) if max_in_flight else None,
             deadline_s=float(deadline_s) if deadline_s else None,
         )
 

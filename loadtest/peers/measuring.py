@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadtest.closed_loop import closed_loop, statuses
+from loadtest.closed_loop import ClosedLoop, closed_loop, statuses
 from loadtest.open_loop import open_loop, schedule
 from loadtest.peers.load import ONE, OVERLOAD, PHOTOS, QUESTIONS, STEADY, TEN, Load
 from loadtest.peers.running import RefusedError, Running
 from loadtest.peers.tree import spent
 from loadtest.pictures import stamped
 from loadtest.questions import question
-from loadtest.report import busy_s
+from loadtest.report import busy_s, own_cpu_s
 from loadtest.stats import quantile
-from loadtest.wire import Client, run
+from loadtest.wire import Client, Exchange, run
 
 SCRIPT = Path(__file__).with_name("wrk.lua")
 CONNECTIONS = {STEADY: 16, ONE: 1, PHOTOS: 8, TEN: 20}
 # Between two connections that wrk opens (wrk.lua says why), and what it may take longer.
 STEP_S = 0.02
 SPARE_S = 0.2
+WRK_PATIENCE_S = 90
 OVERLOAD_FACTOR = 2.0
+# Of fewer replies the 99th percentile would be the longest or nearly so.
+ENOUGH_FOR_P99 = 100
 # Columns of every row, so that one table holds them all.
 FIGURES = (
     "per_second", "p50_ms", "p99_ms", "cpu_ms_each", "pss_mib", "answered", "lost", "sent_per_s", "others_cores",
@@ -67,11 +69,11 @@ class Window:
 def watching(running: Running) -> Iterator[Window]:
     """CPU time of a contestant, and of what is neither it nor the load generator, over a block."""
     window = Window()
-    before, busy, own, started = running.cpu(), busy_s(), _own_s(), time.monotonic()
+    before, busy, own, started = running.cpu(), busy_s(), own_cpu_s(), time.monotonic()
     yield window
     seconds = time.monotonic() - started
     window.server_s = spent(before, running.cpu())
-    window.others = max(0.0, busy_s() - busy - (_own_s() - own) - window.server_s) / seconds
+    window.others = max(0.0, busy_s() - busy - (own_cpu_s() - own) - window.server_s) / seconds
 
 
 def measure(scenario: str, running: Running, load: Load, lengths: Lengths, first: int, steady: float) -> Figures:
@@ -88,7 +90,7 @@ def measure(scenario: str, running: Running, load: Load, lengths: Lengths, first
     if running.contestant.protocol is None:
         found = _bare(scenario, running, load, lengths, first)
     elif scenario == TEN and running.protocol.ask_many is not None:
-        found = _many(running, load, lengths, steady)
+        found = _many(running, load, lengths)
     elif scenario == OVERLOAD:
         found = _overload(running, load, lengths, first, steady)
     else:
@@ -113,17 +115,19 @@ def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int) 
     command += ["-s", str(SCRIPT), running.url, "--", str(folder)]
     command += [str(number) for number in (count, first, STEP_S, seconds, connections)]
     with watching(running) as window:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 90)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + WRK_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise RefusedError(f"wrk did not end within {seconds + WRK_PATIENCE_S} s") from None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
         raise RefusedError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
     said = json.loads(lines[-1])
     lost = {key: said[key] for key in ("not_200", "connect", "read", "write", "timeout") if said[key]}
-    figures: Figures = {
-        "per_second": said["answered"] / seconds,
-        "p50_ms": said["p50_ms"],
-        "p99_ms": said["p99_ms"],
-        "answered": said["answered"],
+    latencies = said["latencies_s"]
+    figures: Figures = _latencies(latencies) | {
+        "per_second": len(latencies) / seconds,
+        "answered": len(latencies),
         "lost": sum(lost.values()),
         "others_cores": window.others,
         "note": ", ".join(f"{key} {value}" for key, value in lost.items()),
@@ -133,36 +137,36 @@ def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int) 
     return figures
 
 
-def _many(running: Running, load: Load, lengths: Lengths, steady: float) -> Figures:
-    """Ten questions in a request: the time that a number of pictures takes, so that none is cut off at the end.
+def _many(running: Running, load: Load, lengths: Lengths) -> Figures:
+    """Ten questions in a request, and as many questions under way as with those who are asked one at a time.
 
-    As many questions are under way as with those who are asked one at a time, in a tenth of the connections.
+    Counted from the moment when each connection has had its first reply until the last reply: replies come ten at a
+    time, so that a window with any other ends would be a matter of luck.
     """
     ask, answers = running.protocol.ask_many, running.protocol.answers
     assert ask is not None
     assert answers is not None
     entries = load.entries(TEN)
     clients = CONNECTIONS[TEN] // QUESTIONS
-    expected = 5 * QUESTIONS if math.isnan(steady) else steady
-    pictures = clients * max(1, round(expected * lengths.ten / QUESTIONS / clients))
-    requests = [ask(*entries[k % len(entries)]) for k in range(pictures)]
+    requests = [ask(*entry) for entry in entries]
 
-    async def all_of_them() -> Any:
+    async def all_of_them() -> ClosedLoop:
         client = Client(running.url)
         try:
-            return await closed_loop(client, requests.__getitem__, clients, requests=len(requests))
+            return await closed_loop(client, lambda n: requests[n % len(requests)], clients, seconds=lengths.ten)
         finally:
             client.close()
 
     with watching(running) as window:
         done = run(all_of_them())
-    answered = sum(_said(answers, exchange.body) for exchange in done.succeeded)
-    latencies = [exchange.latency_s for exchange in done.succeeded]
-    lost = pictures * QUESTIONS - answered
-    return {
-        "per_second": answered / done.seconds,
-        "p50_ms": quantile(latencies, 0.5) * 1000,
-        "p99_ms": quantile(latencies, 0.99) * 1000,
+    replies = sorted(done.succeeded, key=lambda exchange: exchange.ended or 0.0)
+    counted = replies[clients:]
+    if not counted:
+        raise RefusedError(f"{len(replies)} replies to {clients} connections within {lengths.ten} s")
+    answered = sum(_said(answers, exchange.body) for exchange in counted)
+    lost = QUESTIONS * (len(done.exchanges) - clients) - answered
+    return _latencies([exchange.latency_s for exchange in counted]) | {
+        "per_second": answered / (_ended(counted[-1]) - _ended(replies[clients - 1])),
         "answered": answered,
         "lost": lost,
         "others_cores": window.others,
@@ -173,8 +177,21 @@ def _many(running: Running, load: Load, lengths: Lengths, steady: float) -> Figu
 def _said(answers: Callable[[bytes], list[Any]], body: bytes) -> int:
     try:
         return len(answers(body))
-    except (KeyError, ValueError):
+    except (ValueError, KeyError, TypeError, IndexError):
         return 0  # one of the ten was refused
+
+
+def _ended(exchange: Exchange) -> float:
+    assert exchange.ended is not None
+    return exchange.ended
+
+
+def _latencies(seconds: Sequence[float]) -> Figures:
+    """Median, and the 99th percentile where there are enough for one."""
+    return {
+        "p50_ms": quantile(seconds, 0.5) * 1000 if seconds else None,
+        "p99_ms": quantile(seconds, 0.99) * 1000 if len(seconds) >= ENOUGH_FOR_P99 else None,
+    }
 
 
 def _overload(running: Running, load: Load, lengths: Lengths, first: int, steady: float) -> Figures:
@@ -203,10 +220,8 @@ def _overload(running: Running, load: Load, lengths: Lengths, first: int, steady
     kept = [e for e in done.exchanges if e.status == 200 and e.latency_s <= lengths.deadline_s]
     inside = [e for e in kept if (e.ended or end) <= end]
     counts = statuses(done.exchanges) | ({"late sends": late} if (late := done.summary()["late"]) else {})
-    return {
+    return _latencies([e.latency_s for e in kept]) | {
         "per_second": len(inside) / done.seconds,
-        "p50_ms": quantile([e.latency_s for e in kept], 0.5) * 1000,
-        "p99_ms": quantile([e.latency_s for e in kept], 0.99) * 1000,
         "answered": len(kept),
         "lost": len(done.exchanges) - len(kept),
         "sent_per_s": rate,
@@ -226,24 +241,19 @@ def _bare(
             running.send(number, run=file, seconds=seconds, first=first + number * 50)
         results = [running.result(number) for number in processes]
     latencies = [latency for result in results for latency in result["latencies"]]
-    figures: Figures = {
-        "per_second": len(latencies) / seconds,
-        "p50_ms": quantile(latencies, 0.5) * 1000,
-        "p99_ms": quantile(latencies, 0.99) * 1000,
+    figures: Figures = _latencies(latencies) | {
+        # Of each process until the end of its last question: none is cut in half.
+        "per_second": sum(len(result["latencies"]) / result["seconds"] for result in results if result["latencies"]),
         "answered": len(latencies),
         "lost": 0,
         "others_cores": window.others,
         "note": "",
     }
     if scenario == STEADY and latencies:
-        figures |= {"cpu_ms_each": window.server_s * 1000 / len(latencies), "pss_mib": running.pss_mib()}
+        cpu_s = sum(result["cpu_s"] for result in results)
+        figures |= {"cpu_ms_each": cpu_s * 1000 / len(latencies), "pss_mib": running.pss_mib()}
     return figures
 
 
 def _statuses(counts: dict[str, int]) -> str:
     return ", ".join(f"{status}: {count}" for status, count in counts.items())
-
-
-def _own_s() -> float:
-    """CPU seconds of this process and of the load generators that have ended."""
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

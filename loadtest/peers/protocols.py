@@ -15,10 +15,8 @@ from urllib.parse import quote
 import msgpack
 
 from loadtest.peers.answer import Answer
-from loadtest.peers.given import PATIENCE_S
+from loadtest.peers.given import HOST, PATIENCE_S
 from loadtest.questions import post
-
-HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,12 @@ class Protocol:
     """One way to ask.
 
     Attributes:
-        name: what it is, for the table.
         ask: a request of a picture and a question; with the deadline in milliseconds, where it can be told.
         answer: what a 200's body says.
         ask_many: a request of a picture and many questions, where the server's own interface has one.
         answers: what a 200's body to that says.
     """
 
-    name: str
     ask: Callable[[bytes, str, int | None], bytes]
     answer: Callable[[bytes], Answer]
     ask_many: Callable[[bytes, Sequence[str]], bytes] | None = None
@@ -67,7 +63,6 @@ def _many_ours(picture: bytes, questions: Sequence[str]) -> bytes:
 
 
 OURS = Protocol(
-    "multipart",
     _ask_ours,
     lambda body: _ours(json.loads(body)),
     _many_ours,
@@ -81,7 +76,7 @@ def _multipart(path: str, picture: bytes, question: str, _: int | None) -> bytes
 
 def multipart(path: str) -> Protocol:
     """A form with the file `image` and the field `question`."""
-    return Protocol("multipart", partial(_multipart, path), plain)
+    return Protocol(partial(_multipart, path), plain)
 
 
 def _raw(path: str, picture: bytes, question: str, _: int | None) -> bytes:
@@ -90,7 +85,7 @@ def _raw(path: str, picture: bytes, question: str, _: int | None) -> bytes:
 
 def raw(path: str) -> Protocol:
     """The picture as the body, the question in the query."""
-    return Protocol("raw body", partial(_raw, path), plain)
+    return Protocol(partial(_raw, path), plain)
 
 
 def _raw_with_header(path: str, picture: bytes, question: str, _: int | None) -> bytes:
@@ -99,7 +94,7 @@ def _raw_with_header(path: str, picture: bytes, question: str, _: int | None) ->
 
 def raw_with_header(path: str) -> Protocol:
     """The picture as the body, the question in a header."""
-    return Protocol("raw body", partial(_raw_with_header, path), plain)
+    return Protocol(partial(_raw_with_header, path), plain)
 
 
 def _msgpack(path: str, picture: bytes, question: str, _: int | None) -> bytes:
@@ -113,4 +108,4 @@ def _unpacked(body: bytes) -> Answer:
 
 def packed(path: str) -> Protocol:
     """Both in msgpack."""
-    return Protocol("msgpack", partial(_msgpack, path), _unpacked)
+    return Protocol(partial(_msgpack, path), _unpacked)

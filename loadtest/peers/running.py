@@ -6,18 +6,20 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from loadtest.peers.answer import Answer
 from loadtest.peers.bare import Entry
-from loadtest.peers.contestants import BARE, Contestant
+from loadtest.peers.contestants import Contestant
 from loadtest.peers.given import HOST, Given
 from loadtest.peers.protocols import Protocol
 from loadtest.peers.tree import Tree, spent
 from loadtest.wire import Client, Exchange, run
+
+T = TypeVar("T")
 
 START_S = 60.0
 SETTLE_S = 45.0
@@ -66,22 +68,29 @@ class Running:
             if spent(before, self.cpu()) < AT_REST * GLANCE_S:
                 return
 
-    def answers(self, entries: Sequence[Entry]) -> list[Answer]:
-        """What it answers, one question after the other.
+    def answers(self, entries: Sequence[Entry], *, together: bool = False) -> list[Answer]:
+        """What it answers, one question after the other, or all questions of a picture in one request.
 
         Raises:
             RefusedError: a reply is no 200, or says no answer.
         """
-        found = []
+        protocol, found = self.protocol, []
         for picture, questions in entries:
-            for question in questions:
-                exchange = ask(self.url, self.protocol.ask(picture, question, None))
-                if exchange.status != 200:
-                    raise RefusedError(
-                        f"{exchange.error or exchange.status}: {exchange.body[:200].decode(errors='replace')}"
-                    )
-                found.append(_answer(self.protocol, exchange.body))
+            if together:
+                assert protocol.ask_many is not None
+                assert protocol.answers is not None
+                found += _read(protocol.answers, self._ask(protocol.ask_many(picture, questions)))
+            else:
+                found += [
+                    _read(protocol.answer, self._ask(protocol.ask(picture, question, None))) for question in questions
+                ]
         return found
+
+    def _ask(self, request: bytes) -> bytes:
+        exchange = ask(self.url, request)
+        if exchange.status != 200:
+            raise RefusedError(f"{exchange.error or exchange.status}: {exchange.body[:200].decode(errors='replace')}")
+        return exchange.body
 
     def order(self, number: int, **order: Any) -> dict[str, Any]:
         """One order to a process of the bare loop, and its result."""
@@ -131,7 +140,7 @@ def running(contestant: Contestant, given: Given, environments: Path | None, fir
     try:
         command = contestant.command(given, environments)
         environment = contestant.environment(given, environments, scratch)
-        bare = contestant.name == BARE
+        bare = contestant.protocol is None
         for _ in range(given.workers if bare else 1):  # one by one: those that were started are stopped, whatever comes
             trees.append(Tree(command, environment, scratch, pipes=bare))  # noqa: PERF401
         started = Running(contestant, given, trees)
@@ -165,7 +174,7 @@ def _wait(started: Running, first: Entry) -> None:
     while time.monotonic() < deadline and not tree.ended:
         exchange = ask(started.url, request)
         if exchange.status == 200:
-            _answer(started.protocol, exchange.body)
+            _read(started.protocol.answer, exchange.body)
             started.settle()  # its other workers may still be loading
             return
         said = f"{exchange.error or exchange.status} {exchange.body[:200].decode(errors='replace')}"
@@ -174,9 +183,9 @@ def _wait(started: Running, first: Entry) -> None:
     raise RefusedError(f"did not start: {how}; {said}; {tree.log()}")
 
 
-def _answer(protocol: Protocol, body: bytes) -> Answer:
+def _read(read: Callable[[bytes], T], body: bytes) -> T:
     try:
-        return protocol.answer(body)
+        return read(body)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise RefusedError(
             f"a 200 without an answer ({type(error).__name__}): {body[:200].decode(errors='replace')}"

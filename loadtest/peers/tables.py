@@ -1,7 +1,7 @@
 """The tables that are read first: medians over rounds with their intervals, and each contestant beside this service.
 
 Ratios are paired: each round's figure over that of this service in the same round, then the median of those. A peer is
-ahead where the whole interval of its ratio is.
+ahead where the whole interval of its ratio is; nothing is said where the rounds are too few for an interval of 95 %.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from loadtest.peers.contestants import OURS, Contestant
+from loadtest.peers.contestants import OURS, OURS_FP32, Contestant
 from loadtest.peers.load import ONE, OVERLOAD, PHOTOS, SCENARIOS, STEADY, TEN
-from loadtest.peers.rounds import Row
+from loadtest.peers.rounds import START, Row
+from loadtest.peers.statistics import LEVEL as SURE
 from loadtest.peers.statistics import Spread, spread
 
-START = "start"
 # The figure of a scenario that is compared; of latencies less is better.
 FIGURE = dict.fromkeys(SCENARIOS, "per_second") | {ONE: "p50_ms"}
 TITLES = {
     STEADY: "steady: 640x480 pictures, 16 connections, closed loop",
     ONE: "one: one connection",
     PHOTOS: "photos: 12-megapixel pictures, 8 connections, closed loop",
-    TEN: "ten: ten questions a picture",
+    TEN: "ten: ten questions a picture, in one request where the server's own interface takes many, else ten requests",
     OVERLOAD: "overload: twice its own capacity, open loop; goodput",
 }
 UNITS = {"per_second": "questions/s", "p50_ms": "p50, ms"}
-AHEAD, BEHIND, LEVEL = "ahead", "behind", "no difference shown"
+AHEAD, BEHIND, LEVEL, FEW = "ahead", "behind", "no difference shown", "too few rounds"
 
 
 def tables(rows: Sequence[Row], contestants: Sequence[Contestant]) -> dict[str, list[dict[str, Any]]]:
@@ -56,6 +56,8 @@ def _line(rows: Sequence[Row], scenario: str, contestant: Contestant) -> dict[st
         "interval": _interval(figure),
     }
     line |= _beside_ours(rows, scenario, contestant, measured)
+    if any(row["contestant"] == OURS_FP32 for row in rows):
+        line |= {f"times {OURS_FP32}": _known(_ratios(rows, scenario, OURS_FP32, measured).median)}
     for column in _others(scenario):
         line[column] = _known(spread([row[column] for row in measured if _number(row[column])]).median)
     if scenario == OVERLOAD:
@@ -68,7 +70,8 @@ def _others(scenario: str) -> tuple[str, ...]:
         return ("p50_ms", "p99_ms", "cpu_ms_each", "pss_mib")
     if scenario == OVERLOAD:
         return ("sent_per_s", "p99_ms")
-    return ("p99_ms",)
+    # A reply to ten questions takes as long as it takes.
+    return () if scenario == TEN else ("p99_ms",)
 
 
 def _beside_ours(
@@ -76,15 +79,12 @@ def _beside_ours(
 ) -> dict[str, str | float | None]:
     """The ratio to this service, paired by round, and what it shows."""
     key = FIGURE[scenario]
-    ours = {
-        row["round"]: row[key]
-        for row in rows
-        if row["contestant"] == OURS and row["scenario"] == scenario and _number(row[key])
-    }
-    ratios = spread([row[key] / ours[row["round"]] for row in measured if ours.get(row["round"])])
+    ratios = _ratios(rows, scenario, OURS, measured)
     empty = contestant.name == OURS or not ratios.rounds
     verdict = ""
-    if not empty and ratios.rounds > 1:
+    if not empty and ratios.level < SURE:
+        verdict = FEW
+    elif not empty:
         less_is_better = key.endswith("_ms")
         better, worse = ratios.low > 1, ratios.high < 1
         verdict = (BEHIND if less_is_better else AHEAD) if better else LEVEL
@@ -95,6 +95,24 @@ def _beside_ours(
         "interval of that": "" if empty else _interval(ratios),
         "against ours": verdict,
     }
+
+
+def _ratios(rows: Sequence[Row], scenario: str, other: str, measured: Sequence[Row]) -> Spread:
+    """Of a contestant's figures to another's in the same rounds."""
+    key = FIGURE[scenario]
+    others = {
+        row["round"]: row[key]
+        for row in rows
+        if row["contestant"] == other and row["scenario"] == scenario and _number(row[key])
+    }
+    # A round in which the other got nothing done counts, too.
+    return spread(
+        [
+            row[key] / others[row["round"]] if others[row["round"]] else math.inf
+            for row in measured
+            if row["round"] in others
+        ]
+    )
 
 
 def _interval(figure: Spread) -> str:

@@ -21,6 +21,7 @@ import psutil
 
 MARK = "PEERS_MARK"
 # Behind the load generator, which shares the cores: on a machine of its own it would never have to wait for a server.
+# In the same session as that: between sessions the kernel shares the cores evenly, whatever the niceness (autogroup).
 NICE = 5
 # Seconds that the first process gets for a clean end after SIGTERM, and then the others.
 PATIENCE_S = 8.0
@@ -50,7 +51,7 @@ class Tree:
             stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
             stdout=subprocess.PIPE if pipes else self._log,
             stderr=self._log,
-            start_new_session=True,
+            process_group=0,
         )
 
     @property

@@ -33,9 +33,9 @@ _HANDOVER_S = 0.15e-3
 
 # What the wide way must win in latency to be there for idle times: it takes the memory of a second session.
 _WORTH_A_SESSION = 1.1
-# Narrow when busy unless it is clearly the slower: measured with nothing beside it the wide way looks better than it is
-# under load, where each picture that is decoded holds up one of its threads, and the others wait for that one. ViLT-B/32
-# on two: 10.2 to 11.4 questions a second measured so, 10.3 served; narrow 11.3 to 11.9 and 11.1.
+# Narrow when busy unless it is clearly the slower. Measured with nothing beside it the wide way looks better than it is
+# under load, where each picture that is decoded holds up one of its threads, and the others wait for that one.
+# ViLT-B/32 on two: 10.2 to 11.4 questions a second measured so, 10.3 served; narrow 11.3 to 11.9 and 11.1.
 _NARROW_ENOUGH = 0.95
 # A smaller batch is preferred while it has this much of the best throughput: all of a batch wait for its end.
 _ENOUGH = 0.95

@@ -28,8 +28,8 @@ from loadtest.peers.given import HOST, PATIENCE_S, Given
 
 given = Given.read()
 TRAFFIC: dict[str, Any] = {"timeout": given.deadline_s or PATIENCE_S}
-if given.most_inside:
-    TRAFFIC["max_concurrency"] = given.most_inside
+if given.max_in_flight:
+    TRAFFIC["max_concurrency"] = given.max_in_flight
 
 
 @bentoml.service(

@@ -7,7 +7,7 @@ Settings, and where they are documented:
 - An `async` endpoint, which hands the model to a thread of its own by `run_in_executor`: FastAPI's "Concurrency and
   async / await", asyncio's "Executing code in thread or process pools".
 - uvloop and httptools: uvicorn's guide, "Settings"; named, so that it fails where they are not there.
-- `access_log=False`, `log_level="warning"`: uvicorn's guide, "Settings".
+- `access_log=False`, `log_level="error"`: uvicorn's guide, "Settings".
 - `limit_concurrency` (of each worker; 503 beyond): uvicorn's guide, "Server Behavior - Resource Limits"; in
   `overload`.
 
@@ -61,6 +61,6 @@ if __name__ == "__main__":
         loop="uvloop",
         http="httptools",
         access_log=False,
-        log_level="warning",
-        limit_concurrency=given.most_inside and -(-given.most_inside // given.workers) + 1,
+        log_level="error",
+        limit_concurrency=given.max_in_flight and -(-given.max_in_flight // given.workers) + 1,
     )

@@ -63,9 +63,9 @@ if __name__ == "__main__":
         port=given.port,
         num_api_servers=1,
         generate_client_file=False,
-        log_level="warning",
+        log_level="error",
         access_log=False,
         loop="uvloop",
         http="httptools",
-        limit_concurrency=given.most_inside and given.most_inside + 1,
+        limit_concurrency=given.max_in_flight and given.max_in_flight + 1,
     )

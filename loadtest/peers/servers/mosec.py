@@ -43,8 +43,8 @@ if __name__ == "__main__":
     sys.argv += ["--address", HOST, "--port", str(given.port), "--log-level", "warning"]
     sys.argv += ["--timeout", str(round(1000 * (given.deadline_s or PATIENCE_S)))]
     sys.argv += ["--max-request-size", str(LARGEST_BYTES)]
-    if given.most_inside:
-        sys.argv += ["--capacity", str(given.most_inside)]
+    if given.max_in_flight:
+        sys.argv += ["--capacity", str(given.max_in_flight)]
     server = Server()
     server.append_worker(Answerer, num=given.workers)
     server.run()

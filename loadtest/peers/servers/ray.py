@@ -82,9 +82,9 @@ def main() -> None:
     )
     patience = given.deadline_s or PATIENCE_S
     ongoing, queued = ONGOING, -1
-    if given.most_inside is not None:
-        ongoing = min(ONGOING, max(1, given.most_inside // given.workers))
-        queued = max(1, given.most_inside // given.workers - ongoing)
+    if given.max_in_flight is not None:
+        ongoing = min(ONGOING, max(1, given.max_in_flight // given.workers))
+        queued = max(1, given.max_in_flight // given.workers - ongoing)
     serve.start(http_options=HTTPOptions(host=HOST, port=given.port, request_timeout_s=patience))
     deployment = serve.deployment(
         num_replicas=given.workers,
