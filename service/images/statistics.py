@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ STATISTICS: Final = (
 """The names of all statistics."""
 
 Floats = NDArray[np.float32]
+Integers = NDArray[np.integer[Any]]
 
 _EDGE: Final = 64  # of the thumbnail, whatever the aspect ratio: no statistic looks at where things are
 _FREQUENT: Final = 8  # of the most frequent colours (or tones) count as the concentrated ones
@@ -56,42 +57,53 @@ def picture_statistics(picture: Image.Image) -> Mapping[str, float]:
         coarse_gradient: ln(1 + the mean over pixels of the largest difference, in any channel, from the neighbour above
             or on the left).
     """
-    small = _thumbnail(picture)
-    luma = small @ _LUMA
-    half = _halved(small)
+    planes = _thumbnail(picture)
+    luma = _luma(planes)
+    half = _summed(planes)
+    quarter = _summed(half)
     colors = _counts(_color_codes(half))
-    tones = _counts((half @ _LUMA / 8).astype(np.int64))
+    tones = _counts((_luma(half) / np.float32(4 * 8)).astype(np.int64))
     return {
         "brightness": float(luma.mean()) / 255,
-        "contrast": math.log1p(float(luma.std())),
-        "sharpness": math.log1p(_laplacian_variance(luma)),
-        "saturation": math.log1p(float((_over_channels(np.maximum, small) - _over_channels(np.minimum, small)).mean())),
+        "contrast": math.log1p(math.sqrt(_variance(luma))),
+        "sharpness": math.log1p(_variance(_laplacian(luma))),
+        "saturation": math.log1p(
+            float((_over_channels(np.maximum, planes) - _over_channels(np.minimum, planes)).mean())
+        ),
         "color_count": math.log(len(colors)),
         "color_concentration": _log_odds(colors),
         "tone_concentration": _log_odds(tones),
-        "coarse_gradient": math.log1p(_mean_gradient(_halved(half))),
+        "coarse_gradient": math.log1p(_mean_step(quarter) / 16),
     }
 
 
-def _thumbnail(picture: Image.Image) -> Floats:
-    """(64, 64, 3); large pictures are first averaged down by whole factors (`reducing_gap`)."""
+def _thumbnail(picture: Image.Image) -> NDArray[np.uint8]:
+    """(3, 64, 64), a plane a channel; large pictures are first averaged down by whole factors (`reducing_gap`)."""
     small = picture.resize((_EDGE, _EDGE), Image.Resampling.BILINEAR, reducing_gap=2.0)
-    return np.asarray(small, dtype=np.float32)
+    return np.ascontiguousarray(np.asarray(small).transpose(2, 0, 1))
 
 
-def _halved(values: Floats) -> Floats:
-    """Means of 2 x 2 pixels."""
-    means = (values[::2, ::2] + values[1::2, ::2] + values[::2, 1::2] + values[1::2, 1::2]) / np.float32(4)
-    return means.astype(np.float32, copy=False)
+def _luma(planes: NDArray[np.generic]) -> Floats:
+    """(height, width), on the scale of the planes."""
+    channels, height, width = planes.shape
+    luma: Floats = (_LUMA @ planes.astype(np.float32).reshape(channels, -1)).reshape(height, width)
+    return luma
 
 
-def _color_codes(values: Floats) -> NDArray[np.int64]:
+def _summed(planes: Integers) -> NDArray[np.uint16]:
+    """Sums of 2 x 2 pixels, which hold what means do and stay whole numbers."""
+    rows = np.add(planes[:, ::2], planes[:, 1::2], dtype=np.uint16)
+    return rows[:, :, ::2] + rows[:, :, 1::2]
+
+
+def _color_codes(half: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """A number below 4096 for each pixel's colour at 16 levels a channel."""
-    levels = values.astype(np.int64) >> 4
-    return (levels[..., 0] << 8) | (levels[..., 1] << 4) | levels[..., 2]
+    levels = half >> 6  # of sums of four
+    codes: NDArray[np.uint16] = (levels[0] << 8) | (levels[1] << 4) | levels[2]
+    return codes
 
 
-def _counts(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _counts(codes: Integers) -> NDArray[np.int64]:
     """How many pixels each occupied bin has, the fullest first."""
     counts = np.bincount(codes.ravel())
     return np.sort(counts[counts > 0])[::-1]
@@ -103,19 +115,33 @@ def _log_odds(counts: NDArray[np.int64]) -> float:
     return math.log((inside + 0.5) / (int(counts.sum()) - inside + 0.5))
 
 
-def _laplacian_variance(luma: Floats) -> float:
-    inner = luma[1:-1, 1:-1]
-    laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1] + luma[1:-1, :-2] + luma[1:-1, 2:] - 4 * inner
-    return float(laplacian.var())
+def _laplacian(luma: Floats) -> Floats:
+    found: Floats = luma[:-2, 1:-1] + luma[2:, 1:-1]
+    found += luma[1:-1, :-2]
+    found += luma[1:-1, 2:]
+    found -= 4 * luma[1:-1, 1:-1]
+    return found
 
 
-def _mean_gradient(values: Floats) -> float:
-    corner = values[1:, 1:]
-    steps = np.maximum(np.abs(corner - values[:-1, 1:]), np.abs(corner - values[1:, :-1]))
+def _variance(values: Floats) -> float:
+    around = values - values.mean()
+    return float(np.vdot(around, around)) / values.size
+
+
+def _mean_range(planes: NDArray[np.uint8]) -> float:
+    """Of the largest channel less the smallest."""
+    return float((_over_channels(np.maximum, planes) - _over_channels(np.minimum, planes)).mean())
+
+
+def _mean_step(planes: NDArray[np.uint16]) -> float:
+    """Of the largest difference, in any channel, from the neighbour above or on the left."""
+    signed = planes.astype(np.int32)
+    corner = signed[:, 1:, 1:]
+    steps = np.maximum(np.abs(corner - signed[:, :-1, 1:]), np.abs(corner - signed[:, 1:, :-1]))
     return float(_over_channels(np.maximum, steps).mean())
 
 
-def _over_channels(function: np.ufunc, values: Floats) -> Floats:
-    """The largest or smallest of three channels; a tenth of the time of a reduction over an axis so short."""
-    result: Floats = function(function(values[..., 0], values[..., 1]), values[..., 2])
+def _over_channels(function: np.ufunc, planes: Integers) -> Integers:
+    """The largest or smallest of three channels."""
+    result: Integers = function(function(planes[0], planes[1]), planes[2])
     return result
