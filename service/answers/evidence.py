@@ -106,8 +106,8 @@ def evidence_of(posterior: Posterior, statistics: Mapping[str, float] | None) ->
     unanswerable = 0.0 if nothing is None else _told(posterior.mass(nothing))
     if unanswerable < masses[-1]:
         unanswerable = 0.0  # not among those listed
-    found = _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None)
-    return replace(found, narrowed=True) if posterior.answer_set.name in _NARROW else found
+    narrowed = posterior.answer_set.name in _NARROW
+    return _evidence(masses, top, second, unanswerable, statistics, posterior.off_set is not None, narrowed)
 
 
 def evidence_of_candidates(
@@ -139,8 +139,9 @@ def _evidence(
     unanswerable: float,
     statistics: Mapping[str, float] | None,
     distribution: bool,
+    narrowed: bool = False,
 ) -> Evidence:
-    found = Evidence(masses, top, second, unanswerable, statistics or {}, distribution)
+    found = Evidence(masses, top, second, unanswerable, statistics or {}, distribution, narrowed)
     return found if found.rest <= second else replace(found, second=found.rest)
 
 

@@ -88,7 +88,8 @@ class Answering:
             self._admission.check(self._ticket(asked, planned, urgency))
         answered = await self._under_way.run(key, urgency, compute)
         # Whoever came first may spell the same answers otherwise.
-        return replace(answered, content=answered.content.respelled(answer_set))
+        content = answered.content.respelled(answer_set)
+        return answered if content is answered.content else replace(answered, content=content)
 
     async def _compute(self, asked: Asked, planned: Planned, key: CacheKey, urgency: Urgency) -> Answered:
         backend, ticket = planned.plan.backend, self._ticket(asked, planned, urgency)

@@ -66,7 +66,8 @@ class Planner:
     def _plan(self, question: Question, sets: AnswerSets) -> Planned | VQAError:
         try:
             text = clean_text(question.text, self._settings.max_question_chars)
-            return Planned(dataclasses.replace(question, text=text), self._router.plan(question, sets))
+            cleaned = question if text == question.text else dataclasses.replace(question, text=text)
+            return Planned(cleaned, self._router.plan(question, sets))
         except VQAError as error:
             return error
 

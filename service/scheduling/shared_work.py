@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from service.errors import Code, VQAError
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Flight(Generic[T]):
-    """`callers` are in `run`; some of them may have gone already and not have been told."""
+    """What is `awaited` by callers in `run`; some of them may have gone already and not have been told."""
 
     task: asyncio.Task[T]
     urgency: Urgency
-    callers: int = 0
+    awaited: set[asyncio.Future[None]] = field(default_factory=set)
 
 
 class SharedWork(Generic[T]):
@@ -61,14 +61,15 @@ class SharedWork(Generic[T]):
             flight = self._flights[key] = _Flight(asyncio.create_task(compute(shared)), shared)
             flight.task.add_done_callback(lambda _, key=key, flight=flight: self._land(key, flight))  # type: ignore[misc]
         flight.urgency.join(urgency)
-        flight.callers += 1
+        # Waiting on the task itself would carry this caller's cancellation over to it.
+        landed = asyncio.get_running_loop().create_future()
+        flight.awaited.add(landed)
         try:
-            # Waiting on the task itself would carry this caller's cancellation over to it.
-            await asyncio.wait((flight.task,))
+            await landed
         finally:
             flight.urgency.leave(urgency)
-            flight.callers -= 1
-            if flight.callers == 0 and not flight.task.done():
+            flight.awaited.discard(landed)
+            if not flight.awaited and not flight.task.done():
                 self._forget(key, flight)
                 flight.task.cancel()
         try:
@@ -93,6 +94,9 @@ class SharedWork(Generic[T]):
 
     def _land(self, key: Hashable, flight: _Flight[T]) -> None:
         self._forget(key, flight)
+        for landed in flight.awaited:
+            if not landed.done():
+                landed.set_result(None)
         if not flight.task.cancelled():
             # Looked at here, since all who waited may have left.
             flight.task.exception()
