@@ -41,7 +41,14 @@ class QuestionTokenizer:
         self.max_tokens = max_tokens
         pad = self._tokenizer.token_to_id("[PAD]")
         self.pad_id = 0 if pad is None else int(pad)
-        self._unknown_id = self._tokenizer.token_to_id("[UNK]")
+        unknown = self._tokenizer.token_to_id("[UNK]")
+        self._unknown_id = -1 if unknown is None else int(unknown)
+        special = {token_id for token_id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
+        self._words = frozenset(
+            token_id
+            for token, token_id in self._tokenizer.get_vocab().items()
+            if token_id != self._unknown_id and token_id not in special and any(char.isalnum() for char in token)
+        )
         # Added tokens that are not special are looked for in the text as it came, before it is normalised.
         raw = any(not token.special for token in self._tokenizer.get_added_tokens_decoder().values())
         self._normalizer = None if raw else self._tokenizer.normalizer
@@ -52,17 +59,9 @@ class QuestionTokenizer:
 
     def encode(self, question: str) -> EncodedQuestion:
         """Encode one question, cut to `max_tokens` with its closing mark kept."""
-        encoding = self._tokenizer.encode(question)
-        ids: list[int] = encoding.ids
-        content = [
-            (token_id, token)
-            for token_id, token, mark in zip(ids, encoding.tokens, encoding.special_tokens_mask, strict=True)
-            if not mark
-        ]
-        unknown = sum(token_id == self._unknown_id for token_id, _ in content)
-        words = sum(
-            token_id != self._unknown_id and any(char.isalnum() for char in token) for token_id, token in content
-        )
+        ids: list[int] = self._tokenizer.encode(question).ids
+        unknown = ids.count(self._unknown_id)
+        words = sum(map(self._words.__contains__, ids))
         cut = max(0, len(ids) - self.max_tokens)
         if cut:
             ids = ids[: self.max_tokens - 1] + ids[-1:]

@@ -79,6 +79,20 @@ def clean_text(text: str, max_chars: int) -> str:
     if len(text) > 4 * max_chars:
         # Not worth looking at letter by letter.
         raise _too_long(len(text), max_chars)
+    cleaned = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        visible = bool(cleaned)  # as most are: nothing to be looked at letter by letter
+    else:
+        _check_letters(text)
+        visible = any(unicodedata.category(char)[0] not in "CZM" and char not in _BLANK_LETTERS for char in cleaned)
+    if not visible:
+        raise VQAError(Code.QUESTION_EMPTY, "The question has no visible character. Ask something.", field="question")
+    if len(cleaned) > max_chars:
+        raise _too_long(len(cleaned), max_chars)
+    return cleaned
+
+
+def _check_letters(text: str) -> None:
     for position, char in enumerate(text):
         category = unicodedata.category(char)
         if category == "Cs" or (category == "Cc" and char not in _SPACES):
@@ -88,12 +102,6 @@ def clean_text(text: str, max_chars: int) -> str:
                 f"The question holds {what} at position {position}. Send plain text.",
                 field="question",
             )
-    cleaned = " ".join(text.split())
-    if not any(unicodedata.category(char)[0] not in "CZM" and char not in _BLANK_LETTERS for char in cleaned):
-        raise VQAError(Code.QUESTION_EMPTY, "The question has no visible character. Ask something.", field="question")
-    if len(cleaned) > max_chars:
-        raise _too_long(len(cleaned), max_chars)
-    return cleaned
 
 
 def _too_long(length: int, limit: int) -> VQAError:
