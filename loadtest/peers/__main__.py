@@ -35,6 +35,8 @@ from service.evaluation.running.stopping import SignalError, ended_by_signals
 ROUNDS = 7
 SMALL = Lengths()
 LARGE = Lengths(warm_up=3, steady=15, one=3, photos=6, ten=8, overload=8, deadline_s=2.0)
+# Where each is several times another, shorter windows tell it as well.
+LARGE_HOUR = replace(LARGE, steady=10, photos=5, ten=6, overload=6)
 MINIATURE = Lengths(warm_up=1, steady=1, one=1, photos=1, ten=1, overload=1)
 # Above this a model is one of production size, with 100 ms a question and not 2.
 LARGE_BYTES = 50e6
@@ -55,8 +57,9 @@ def _knows_drawings(model: Path) -> bool:
     return labels.is_file() and len(json.loads(labels.read_text())) < 1000
 
 
-def _lengths(model: Path, quick: bool, seconds: int | None) -> Lengths:
-    lengths = MINIATURE if quick else LARGE if _large(model) else SMALL
+def _lengths(comparison: Comparison, model: Path, quick: bool, seconds: int | None) -> Lengths:
+    large = LARGE_HOUR if comparison == "hour" else LARGE
+    lengths = MINIATURE if quick else large if _large(model) else SMALL
     return replace(lengths, steady=seconds, photos=seconds, ten=seconds, overload=seconds) if seconds else lengths
 
 
@@ -119,7 +122,7 @@ def main(
         raise click.ClickException(f"no folder {missing[0]}; make bench-peers makes those of ViLT-B/32's size")
     everyone = contestants(comparison, *folders)
     people = _chosen(everyone, only or (QUICK_ONLY if quick else ()))
-    lengths = _lengths(model, quick, seconds)
+    lengths = _lengths(comparison, model, quick, seconds)
     plan = Plan(comparison, model, None if quick else environments, lengths, _knows_drawings(model), available_cpus())
     machine = report.Machine().known | {"client": _wrk_version()}
     bench = Bench(plan, people, everyone, scenarios or None, results, quick, machine, code())

@@ -19,9 +19,10 @@ from loadtest.peers.rounds import Plan, Row, one_round, order
 from loadtest.peers.tables import tables
 from loadtest.server import ROOT
 
-# What is measured in every round. `same` is about these: its other scenarios are in every second round, from the first
+# What is measured in every round. `same` is about these: its other scenarios are in every third round, from the first
 # on, too few for a verdict. With one wide inference at a time nothing else is asked.
 ALWAYS = (STEADY, ONE)
+_EVERY = 3
 # What a figure of this service is of.
 CODE = ("service", "models/vilt-shapes", "loadtest/peers", ":(glob)loadtest/*.py", "constraints.txt")
 
@@ -38,7 +39,7 @@ class Bench:
         plan: what is measured, and how.
         people: the contestants that are measured now.
         everyone: all that there are; those with rows are shown, too.
-        scenarios: which, in every round; None is all, those that are not `ALWAYS` in every second round only.
+        scenarios: which, in every round; None is all, those of `same` that are not `ALWAYS` in some rounds only.
         results: the folder of the results.
         quick: whether this is the miniature.
         machine: its facts.
@@ -151,7 +152,7 @@ class Bench:
         return one.settings.format(workers=given.workers, threads=given.threads)
 
     def _scenarios(self, number: int, one: Contestant) -> tuple[str, ...]:
-        wanted = self.scenarios or (SCENARIOS if self.plan.comparison == "hour" or number % 2 else ALWAYS)
+        wanted = self.scenarios or (SCENARIOS if self.plan.comparison == "hour" or number % _EVERY == 1 else ALWAYS)
         return tuple(scenario for scenario in wanted if scenario in ALWAYS or not one.wide)
 
     def _done(self, number: int, one: Contestant) -> bool:
