@@ -124,9 +124,9 @@ bench-decoding: install-dev
 PEERS := build/peers
 PEER_NAMES := fastapi litserve mosec bentoml mlserver kserve ray torch
 bench-peers: install-dev system-test peers $(PEERS)/.models
-	$(VENV)/bin/python -m loadtest.peers --comparison same --model models/vilt-shapes $(FLAGS)
-	$(VENV)/bin/python -m loadtest.peers --comparison same --model build/vilt-b32-random $(FLAGS)
-	$(VENV)/bin/python -m loadtest.peers --comparison hour $(FLAGS)
+	$(VENV)/bin/python -m loadtest.peers --force --comparison same --model models/vilt-shapes $(FLAGS)
+	$(VENV)/bin/python -m loadtest.peers --force --comparison same --model build/vilt-b32-random $(FLAGS)
+	$(VENV)/bin/python -m loadtest.peers --force --comparison hour $(FLAGS)
 
 # An environment each, pinned exactly; 4.5 GB in all.
 peers: $(PEER_NAMES:%=$(PEERS)/%/.installed)

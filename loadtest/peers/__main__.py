@@ -95,7 +95,7 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--quick", is_flag=True, help="A miniature without the peers' environments: measures nothing.")
 @click.option("--resume", is_flag=True, help="Go on where the results on disk end.")
 @click.option("--environments", type=FOLDER, default=ENVIRONMENTS, help="Of the peers; default build/peers.")
-@click.option("--force", is_flag=True, help="Measure anew in place of the results on disk.")
+@click.option("--force", is_flag=True, help="Measure anew in place of the results on disk; --resume wins.")
 @report.label_option
 @report.results_option
 def main(
