@@ -8,6 +8,7 @@ floors very thin pictures (ratio above about 20) to zero and fails; here an edge
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+# A resize takes memory for each pixel of the longer edge, whatever comes of it: 2 GB for 67,000,000 x 1. A picture beyond
+# the longest edge that a JPEG can have is averaged down by a whole factor first.
+_LONGEST_RESIZED = 65_535
+# Nothing larger is a model's input: 4096 x 6819 are 28,000 patches of 32 pixels.
+_LARGEST_EDGE = 4096
 
 # The hub's constants: 1333 x 800 is the size that ViLT's authors took from object detection.
 _LONGER_FROM_SHORTER = 1333 / 800
@@ -49,28 +56,31 @@ class ViltProcessor:
         """Read the hub's `preprocessor_config.json`.
 
         Raises:
-            ValueError: it asks for something that ViLT's processor does not do.
+            ValueError: it is no JSON object, or asks for something that ViLT's processor does not do.
         """
         config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError(f"{path.name}: it must be a JSON object")
         for switch in ("do_resize", "do_rescale", "do_normalize"):
             if config.get(switch, True) is not True:
                 raise ValueError(f"{path.name}: {switch} must be true")
         size = config.get("size", {"shortest_edge": 384})
         shortest = size.get("shortest_edge") if isinstance(size, dict) else size
-        if not isinstance(shortest, int) or shortest < 1:
-            raise ValueError(f"{path.name}: size.shortest_edge must be a positive whole number")
-        mean, std = (tuple(float(v) for v in config.get(key, [0.5] * 3)) for key in ("image_mean", "image_std"))
-        if len(mean) != 3 or len(std) != 3 or not all(std):
-            raise ValueError(f"{path.name}: image_mean and image_std must be three numbers, image_std without zero")
-        resample = config.get("resample", Image.Resampling.BICUBIC.value)
-        if resample not in _RESAMPLING:
-            raise ValueError(f"{path.name}: resample {resample} is not known")
+        divisor, resample = config.get("size_divisor", 32), config.get("resample", Image.Resampling.BICUBIC.value)
+        for key, edge in (("size.shortest_edge", shortest), ("size_divisor", divisor)):
+            if type(edge) is not int or not 1 <= edge <= _LARGEST_EDGE:
+                raise ValueError(f"{path.name}: {key} must be a whole number from 1 to {_LARGEST_EDGE}")
+        if type(resample) is not int or resample not in _RESAMPLING:
+            raise ValueError(f"{path.name}: resample must be one of {', '.join(map(str, _RESAMPLING))}")
+        mean, std = (_three(path, config, key) for key in ("image_mean", "image_std"))
+        if not all(std):
+            raise ValueError(f"{path.name}: image_std must be without zero")
         return cls(
             shortest_edge=shortest,
-            size_divisor=int(config.get("size_divisor", 32)),
+            size_divisor=divisor,
             mean=mean,
             std=std,
-            rescale_factor=float(config.get("rescale_factor", 1 / 255)),
+            rescale_factor=_number(path, "rescale_factor", config.get("rescale_factor", 1 / 255)),
             resample=_RESAMPLING[resample],
         )
 
@@ -110,6 +120,9 @@ class ViltProcessor:
         """
         new_h, new_w = self.target_size(*(size or (picture.height, picture.width)))
         if picture.size != (new_w, new_h):
+            if max(picture.size) > _LONGEST_RESIZED:
+                across, down = (-(-edge // _LONGEST_RESIZED) for edge in picture.size)
+                picture = picture.reduce((across, down))
             picture = picture.resize((new_w, new_h), self.resample)
         scale = np.asarray(self.rescale_factor / np.asarray(self.std), dtype=np.float32)
         shift = np.asarray(np.asarray(self.mean) / np.asarray(self.std), dtype=np.float32)
@@ -117,3 +130,17 @@ class ViltProcessor:
         np.multiply(np.asarray(picture).transpose(2, 0, 1), scale[:, None, None], out=out)
         out -= shift[:, None, None]
         return out
+
+
+def _three(path: Path, config: dict[str, Any], key: str) -> tuple[float, float, float]:
+    values = config.get(key, [0.5] * 3)
+    if not isinstance(values, list) or len(values) != 3:
+        raise ValueError(f"{path.name}: {key} must be three numbers")
+    red, green, blue = (_number(path, key, value) for value in values)
+    return red, green, blue
+
+
+def _number(path: Path, key: str, value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"{path.name}: {key} must hold finite numbers")
+    return float(value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from service.backends import Backend
-from service.errors import Code, VQAError
+from service.errors import Code, ImageError, VQAError
 from service.gateway.decode_time import DecodeTime
 from service.gateway.question import Picture
 from service.gateway.reply import ImageFacts
@@ -95,6 +95,14 @@ class Pictures:
         """
 
         def work() -> tuple[ImageFacts, dict[str, object | VQAError]]:
+            try:
+                return prepared()
+            except MemoryError as error:
+                raise ImageError(
+                    Code.IMAGE_TOO_LARGE, "There is not enough memory for this picture. Send a smaller copy."
+                ) from error
+
+        def prepared() -> tuple[ImageFacts, dict[str, object | VQAError]]:
             looked_at = any(backend.calibration and backend.calibration.reads_pictures for backend in backends)
             sizes = [backend.needed for backend in backends] + ([_for_statistics] if looked_at else [])
             image = decode_image(picture.data, limits=self._limits, needed=partial(_largest, sizes))
@@ -103,6 +111,8 @@ class Pictures:
             for backend in backends:
                 try:
                     by_backend[backend.name] = backend.prepare(image)
+                except MemoryError:
+                    raise
                 except Exception:
                     # One backend's fault leaves the questions of the others alone.
                     log.exception("the %s could not prepare a picture", backend.name)

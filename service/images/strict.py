@@ -36,10 +36,11 @@ def decode_strictly(payload: bytes, least: tuple[int, int] | None) -> Image.Imag
         if least is not None:
             most = min(width // least[0], height // least[1])
             scale = next((scale for scale in _SCALES if scale <= most), 1)
+        # Told a size, simplejpeg takes the smallest scale that has it once rounded up: for very small pictures that is
+        # not 1 even where all of it is wanted.
+        edges = {"min_height": -(-height // scale), "min_width": -(-width // scale)} if scale > 1 else {}
         with memory_boundary(Format.JPEG):
-            pixels = simplejpeg.decode_jpeg(
-                payload, _COLORSPACES[colorspace], min_height=-(-height // scale), min_width=-(-width // scale)
-            )
+            pixels = simplejpeg.decode_jpeg(payload, _COLORSPACES[colorspace], **edges)
             return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     except ValueError:
         return None

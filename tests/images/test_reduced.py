@@ -187,3 +187,25 @@ def test_data_that_ends_inside_its_last_block_is_missed_at_no_scale() -> None:
         for missing in range(3, 12):
             with pytest.raises(ImageError):
                 decode_image(file[:-missing] + b"\xff\xd9", needed=needed)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_the_smallest_pictures_are_decoded_at_their_own_size(mode: str) -> None:
+    """simplejpeg would take one that is rounded up to as many pixels."""
+    for height in range(1, 18):
+        for width in range(1, 18):
+            file = encoded(textured(width, height).convert(mode), "JPEG")
+            found = decode_strictly(file, None)
+            assert found is not None
+            with Image.open(io.BytesIO(file)) as theirs:
+                assert np.array_equal(np.asarray(found), np.asarray(theirs)), (width, height)
+
+
+@pytest.mark.parametrize(("width", "height"), [(403, 303), (17, 400), (1027, 9), (64, 64)])
+def test_odd_sizes_are_rounded_up_at_every_scale(width: int, height: int) -> None:
+    file = encoded(textured(width, height), "JPEG")
+    for scale in (8, 4, 2):
+        if min(width, height) // scale:
+            found = decode_strictly(file, (width // scale, height // scale))
+            assert found is not None
+            assert found.size == (-(-width // scale), -(-height // scale))
