@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-# A resize takes memory for each pixel of the longer edge, whatever comes of it: 2 GB for 67,000,000 x 1. A picture beyond
-# the longest edge that a JPEG can have is averaged down by a whole factor first.
+# A resize takes memory for each pixel of the longer edge, whatever comes of it. A picture beyond the longest edge that
+# JPEG has is averaged down by a whole factor first.
 _LONGEST_RESIZED = 65_535
 # Nothing larger is a model's input: 4096 x 6819 are 28,000 patches of 32 pixels.
 _LARGEST_EDGE = 4096

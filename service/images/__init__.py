@@ -6,7 +6,7 @@ refusal. Its policies:
 | matter | policy |
 |---|---|
 | kind of file | by its bytes; names and declared types are ignored. JPEG (MPO too), PNG (APNG too), GIF, WebP, BMP, TIFF (BigTIFF too), HEIC and AVIF; anything else is `unsupported_media_type` and named |
-| size | at most 20 MiB and 64 Mi pixels (67,108,864: the 64-megapixel pictures of phones pass), decided from the header; `ImageLimits` changes it |
+| size | at most 20 MiB and 64 Mi pixels (67,108,864: the 64-megapixel pictures of phones pass), no edge above 1,000,000, decided from the header; `ImageLimits` changes it |
 | several pictures | the first frame, page or MPO picture; later ones are not decoded. Of an APNG the default picture; of a GIF's or WebP's first frame, what it does not cover is transparent |
 | transparency | laid on white |
 | cut files | refused (`image_truncated`), never half decoded. This holds for whatever is missing: an end marker alone (JPEG's EOI, PNG's IEND, GIF's trailer) is also refused, since without it a cut cannot be told from a whole file. Bytes behind the end are ignored |

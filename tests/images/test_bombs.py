@@ -91,6 +91,25 @@ def test_the_header_alone_refuses(name: str) -> None:
     assert caught.value.extra["max_pixels"] == DEFAULT_LIMITS.max_pixels
 
 
+@pytest.mark.parametrize(("width", "height"), [(1_000_001, 1), (1, 1_000_001), (1, 67_000_000)])
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF"])
+def test_one_long_line_is_refused(kind: str, width: int, height: int) -> None:
+    files = {
+        "PNG": png_header(width, height),
+        "BMP": bmp(width, height, 24, bytes(64)),
+        "TIFF": tiff(width, height, bytes(64), bits=(8, 8, 8), photometric=2),
+    }
+    with pytest.raises(ImageError) as caught:
+        decode_image(files[kind])
+    assert caught.value.code == "image_too_large"
+    assert caught.value.extra == {"width": width, "height": height, "max_edge": 1_000_000}
+
+
+def test_the_longest_line_passes() -> None:
+    file = encoded(Image.new("L", (1_000_000, 1), 90), "PNG")
+    assert decode_image(file).width == 1_000_000
+
+
 # A fresh process that has only ever decoded small pictures, since memory taken before would hide what these take.
 MEASURE = """
 import pickle, sys
