@@ -66,18 +66,15 @@ class ViltProcessor:
                 raise ValueError(f"{path.name}: {switch} must be true")
         size = config.get("size", {"shortest_edge": 384})
         shortest = size.get("shortest_edge") if isinstance(size, dict) else size
-        divisor, resample = config.get("size_divisor", 32), config.get("resample", Image.Resampling.BICUBIC.value)
-        for key, edge in (("size.shortest_edge", shortest), ("size_divisor", divisor)):
-            if type(edge) is not int or not 1 <= edge <= _LARGEST_EDGE:
-                raise ValueError(f"{path.name}: {key} must be a whole number from 1 to {_LARGEST_EDGE}")
+        resample = config.get("resample", Image.Resampling.BICUBIC.value)
         if type(resample) is not int or resample not in _RESAMPLING:
             raise ValueError(f"{path.name}: resample must be one of {', '.join(map(str, _RESAMPLING))}")
         mean, std = (_three(path, config, key) for key in ("image_mean", "image_std"))
         if not all(std):
             raise ValueError(f"{path.name}: image_std must be without zero")
         return cls(
-            shortest_edge=shortest,
-            size_divisor=divisor,
+            shortest_edge=_edge(path, "size.shortest_edge", shortest),
+            size_divisor=_edge(path, "size_divisor", config.get("size_divisor", 32)),
             mean=mean,
             std=std,
             rescale_factor=_number(path, "rescale_factor", config.get("rescale_factor", 1 / 255)),
@@ -138,6 +135,12 @@ def _three(path: Path, config: dict[str, Any], key: str) -> tuple[float, float, 
         raise ValueError(f"{path.name}: {key} must be three numbers")
     red, green, blue = (_number(path, key, value) for value in values)
     return red, green, blue
+
+
+def _edge(path: Path, key: str, value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= _LARGEST_EDGE:
+        raise ValueError(f"{path.name}: {key} must be a whole number from 1 to {_LARGEST_EDGE}")
+    return value
 
 
 def _number(path: Path, key: str, value: Any) -> float:
