@@ -18,7 +18,7 @@ PORT ?= 8000
 MODEL ?= vilt-shapes
 
 .PHONY: vilt-shapes calibrate-vilt-shapes measure-vilt-shapes fine-tune own-data fine-tune-given
-.PHONY: install install-dev install-export serve add test test-fast lint format fuzz evaluate bench-score bench-decoding bench-peers peers loadtest simulate locust random-vilt system system-test clean
+.PHONY: install install-dev install-export serve add int8-of-a-source test test-fast lint format fuzz evaluate bench-score bench-decoding bench-peers peers loadtest simulate locust random-vilt system system-test clean
 
 # The stamps name the kind of ONNX Runtime, so that changing it installs the other one.
 install: $(VENV)/.eval-$(ORT)
@@ -65,13 +65,17 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 	@touch $@
 
 # The core alone: serving needs none of what evaluations need; and a model that is there needs no export environment.
-NAMED := $(if $(INT8),,$(wildcard models/$(MODEL)/model.toml))
-SERVED = $(if $(NAMED),$(MODEL),$(notdir $(patsubst %/,%,$(MODEL)))$(if $(INT8),-int8))
-serve: $(VENV)/.core-$(ORT) $(if $(NAMED),,add)
+PRECISION := $(filter 1,$(INT8))
+NAMED := $(wildcard models/$(MODEL)/model.toml)
+SERVED = $(if $(NAMED),$(MODEL),$(notdir $(if $(wildcard $(MODEL)/.),$(realpath $(MODEL)),$(MODEL)))$(if $(PRECISION),-int8))
+serve: $(if $(NAMED),$(if $(PRECISION),int8-of-a-source)) $(VENV)/.core-$(ORT) $(if $(NAMED),,add)
 	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier "$(SERVED)"
 
 add: $(VENV)/.core-$(ORT) install-export
-	$(VENV)/bin/vqa models add "$(MODEL)" --keep $(if $(INT8),--int8)
+	$(VENV)/bin/vqa models add "$(MODEL)" --keep $(if $(PRECISION),--int8)
+
+int8-of-a-source:
+	@echo "INT8=1 makes a model of a source: MODEL=OWNER/NAME or MODEL=FOLDER; models/$(MODEL) is a model already, serve it without" >&2; exit 1
 
 test: install-dev install-export system-test
 	$(VENV)/bin/python -m pytest --cov --cov-report=term --cov-fail-under=90

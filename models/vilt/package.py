@@ -75,8 +75,10 @@ class About:
 
     def manifest(self, max_tokens: int) -> str:
         """The text of model.toml, without digests."""
-        # A JSON string is a TOML string, too.
-        quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(self).items()}
+        # A JSON string is a TOML string, too, but for one character that JSON leaves as it is.
+        quoted = {
+            key: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for key, value in asdict(self).items()
+        }
         origin = [f"{key} = {quoted[key]}\n" for key in ("checkpoint", "revision") if getattr(self, key)]
         fields = quoted | {"demo": str(self.demo).lower(), "origin": "".join(origin)}
         return MANIFEST.format(**fields, max_tokens=max_tokens)

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,14 +49,15 @@ def check_not_embedded(name: str) -> None:
         raise ValueError(f"{EMBEDDED} is the embedded model; choose another name")
 
 
-def put_in_place(made: Path, out: Path, kept: Sequence[str] = KEPT) -> None:
+def put_in_place(made: Path, out: Path, kept: Sequence[str] = KEPT, wanted: Callable[[], bool] = lambda: True) -> None:
     """Move a folder to its place; what an older one has that is written by hand (`kept`) is copied into it first.
 
     The older one is kept beside it until the new one is there, and comes back where that fails. One folder at a time
-    is moved, whoever moves it.
+    is moved, whoever moves it; `wanted` is asked once nobody else can move any, and leaves what is there by False.
     """
     with _alone(out.parent):
-        _exchange(made, out, kept)
+        if wanted():
+            _exchange(made, out, kept)
 
 
 @contextmanager

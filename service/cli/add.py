@@ -45,7 +45,10 @@ def add_command(arguments: tuple[str, ...]) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     # -P: the current folder may have modules of the same names.
-    os.execve(python, [python, "-P", "-m", _RECIPE, *arguments], os.environ | {"PYTHONPATH": path})
+    try:
+        os.execve(python, [python, "-P", "-m", _RECIPE, *arguments], os.environ | {"PYTHONPATH": path})
+    except OSError as error:
+        raise NoExportEnvironmentError(f"{python} cannot be run: {error.strerror}") from error
 
 
 def export_python() -> str:

@@ -19,7 +19,7 @@ from service.backends.layout import Way
 from service.backends.vilt import ViltModel
 from service.images import decode_image
 from service.scheduling import Urgency
-from tests.support.checkpoints import ANSWERS, LABELS, add, export_python, make_checkpoint, needs_export
+from tests.support.checkpoints import ANSWERS, LABELS, add, environment, export_python, make_checkpoint, needs_export
 from tests.support.pictures import encoded
 from tests.support.process import VQA, vqa_serve
 
@@ -298,6 +298,10 @@ def test_a_model_that_is_there_is_replaced_by_force_alone(checkpoint: Path, mode
     assert other.returncode == 1
     assert "was made of tiny-vqa sha256:" in other.stderr
 
+    softmax = add(checkpoint, "--models-dir", tmp_path / "models", "--keep", "--scores", "softmax")
+    assert softmax.returncode == 1
+    assert "its scores are read by sigmoid" in softmax.stderr
+
     forced = add(tmp_path / "tiny-vqa", "--models-dir", tmp_path / "models", "--force")
     assert forced.returncode == 0, forced.stderr
     assert load_manifest(tmp_path / "models", "tiny-vqa").revision != before
@@ -305,3 +309,20 @@ def test_a_model_that_is_there_is_replaced_by_force_alone(checkpoint: Path, mode
     assert "the old card" not in (out / "MODEL_CARD.md").read_text()
     assert not (out / "calibration.json").exists()
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["tiny-vqa"]
+
+
+def test_two_runs_at_once_do_not_take_each_others_place(checkpoint: Path, tmp_path: Path) -> None:
+    """Both find nothing there when they begin; who comes last says so, and leaves what is there."""
+    other = make_checkpoint(tmp_path / "other" / "tiny-vqa", LABELS[:-1])
+    command = [VQA, "models", "add", "--models-dir", str(tmp_path / "models"), "--keep", "--name", "one"]
+    runs = [
+        subprocess.Popen([*command, str(source)], env=environment(), stderr=subprocess.PIPE, text=True)
+        for source in (checkpoint, other)
+    ]
+    said = [run.communicate(timeout=300)[1] for run in runs]
+    codes = [run.returncode for run in runs]
+    assert sorted(codes) == [0, 1], said
+    assert "is there already, and was made of" in said[codes.index(1)]
+    kept = (LABELS, LABELS[:-1])[codes.index(0)]
+    assert read_labels(load_manifest(tmp_path / "models", "one")) == list(kept)
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["one"]

@@ -57,6 +57,10 @@ def test_a_repository_becomes_a_model_and_only_what_is_needed_is_downloaded(hub:
     kept = add(NAME, "--models-dir", models, "--keep", **home)
     assert kept.returncode == 0, kept.stderr
     assert hub.requests == asked, "a model that is there needs no hub"
+    named = add(NAME, "--models-dir", models, "--keep", "--revision", "main", **home)
+    assert named.returncode == 0, named.stderr
+    assert "is there already, of the same source" in named.stderr
+    asked = hub.requests
     other = add(NAME, "--models-dir", models, "--keep", "--revision", "f" * 40, **home)
     assert other.returncode == 1
     assert f"was made of {NAME} {COMMIT}" in other.stderr

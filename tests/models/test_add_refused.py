@@ -58,10 +58,43 @@ def cut(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:100_000])
 
 
+def index(metadata: object = None, **shards: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        content = {"metadata": metadata or {"total_size": 1}, "weight_map": shards}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(content))
+
+    return change
+
+
+def both(*changes: Callable[[Path], object]) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        for each in changes:
+            each(folder)
+
+    return change
+
+
+def a_far_token(folder: Path) -> None:
+    """One more token, whose number is beyond the embeddings."""
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"]["zebra"] = 500_000
+    path.write_text(json.dumps(content))
+
+
+def no_unknown_token(folder: Path) -> None:
+    """A tokenizer that cannot say that it does not know a word, and does not know "what"."""
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"] = {"[PAD]": 0, "[CLS]": 1, "[SEP]": 2}
+    content["model"]["unk_token"] = "[UNK]"
+    content["added_tokens"] = []
+    path.write_text(json.dumps(content))
+
+
 def a_shard_is_missing(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    shards = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(shards))
+    index(a="model-00001-of-00002.safetensors", b="model-00002-of-00002.safetensors")(folder)
     (folder / "model-00001-of-00002.safetensors").write_bytes(b"")
 
 
@@ -99,6 +132,14 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "other width": (config(intermediate_size=128), "has another shape in the weights than config.json asks"),
     "no weights": (without("model.safetensors"), "has no weights: none of model.safetensors"),
     "missing shard": (a_shard_is_missing, "model-00002-of-00002.safetensors is missing"),
+    "shard elsewhere": (
+        both(without("model.safetensors"), index(a="../model.safetensors")),
+        "'../model.safetensors' in its weight_map is",
+    ),
+    "index without metadata": (
+        both(without("model.safetensors"), index("none", a="model.safetensors")),
+        "it has no metadata",
+    ),
     "LFS pointer": (written("model.safetensors", LFS), "a pointer of Git LFS, not the weights"),
     "cut weights": (cut, "the weights (model.safetensors) cannot be read"),
     "pickled rubbish": (pickled_rubbish, "the weights (pytorch_model.bin) cannot be read"),
@@ -111,6 +152,26 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "broken tokenizer": (written("tokenizer.json", "{}"), "no tokenizer can be read from it"),
     "other tokenizer": (other_tokenizer, "it is no BERT tokenizer: a question becomes what"),
     "fewer tokens": (config(vocab_size=50), "tokens, the checkpoint knows 50"),
+    "a far token": (a_far_token, "it has 500,001 tokens, the checkpoint knows"),
+    "no unknown token": (no_unknown_token, "no tokenizer can be read from it"),
+    "odd patches": (config(patch_size="x"), "patch_size must be a positive whole number, not 'x'"),
+    "no patches": (config(patch_size=0), "patch_size must be a positive whole number, not 0"),
+    "true patches": (config(patch_size=True), "patch_size must be a positive whole number, not True"),
+    "odd vocabulary": (config(vocab_size="abc"), "vocab_size must be a positive whole number, not 'abc'"),
+    "odd positions": (config(max_position_embeddings="40"), "max_position_embeddings must be a positive whole"),
+    "few positions": (config(max_position_embeddings=2), "with max_position_embeddings 2 no question can be read"),
+    "odd image": (config(image_size=[384]), "image_size must be a positive whole number, not [384]"),
+    "grey pictures": (config(num_channels=1), "num_channels is 1; only colour pictures"),
+    "half a patch": (config(image_size=100), "image_size is 100, and must be a multiple of patch_size"),
+    "deep config": (written("config.json", "[" * 100_000), "config.json: it is no JSON"),
+    "quantised": (config(quantization_config={"load_in_8bit": True}), "quantization_config is set"),
+    "other file": (config(transformers_weights="v2.safetensors"), "transformers_weights is set"),
+    "half a character": (config(id2label=names("yes", "\ud83d")), "in id2label is no text"),
+    "odd activation": (config(hidden_act="x"), "no model can be made as config.json says: KeyError"),
+    "no heads": (config(num_attention_heads=0), "no model can be made as config.json says: ZeroDivisionError"),
+    "far padding": (config(pad_token_id=99999), "no model can be made as config.json says: AssertionError"),
+    "no divisor": (processor(size_divisor=0), "size_divisor must be a whole number"),
+    "no number": (processor(image_mean=[0.5, float("nan"), 0.5]), "image_mean must hold finite numbers"),
 }
 
 
@@ -156,6 +217,8 @@ model.save_pretrained(sys.argv[2])
         (("nowhere",), 1, "there is no folder 'nowhere', and it is no hub id"),
         (("/nowhere/at/all",), 1, "there is no folder '/nowhere/at/all'"),
         (("",), 1, "there is no folder ''"),
+        (("~nobody-of-this-name/x",), 1, "~nobody-of-this-name/x"),
+        (("FOLDER", "--license", "\udcff"), 1, "--license is no text in UTF-8"),
         (("FOLDER/config.json",), 1, "is a file; give the checkpoint's folder"),
         (("FOLDER", "--name", "../up"), 1, "'../up' cannot be a model's name"),
         (("FOLDER", "--name", "a name"), 1, "'a name' cannot be a model's name"),

@@ -52,7 +52,7 @@ def test_told_to_stop_it_leaves_nothing(step: str, number: signal.Signals, check
         assert process.stderr is not None
         rest = process.stderr.read()
         assert process.wait(60) == 128 + number
-    assert "stopped; nothing was added" in rest
+    assert "stopped; nothing half made is left" in rest
     assert "Traceback" not in rest
     assert list((tmp_path / "models").iterdir()) == []
 

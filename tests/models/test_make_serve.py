@@ -44,7 +44,8 @@ def lines(environments: list[str], *variables: str) -> list[str]:
         (("MODEL=vilt-shapes",), None, "vilt-shapes"),
         (("MODEL=owner/a-vilt",), "owner/a-vilt", "a-vilt"),
         (("MODEL=owner/a-vilt", "INT8=1"), "owner/a-vilt", "a-vilt-int8"),
-        (("MODEL=/some/folder/",), "/some/folder/", "folder"),
+        (("MODEL=owner/a-vilt", "INT8=0"), "owner/a-vilt", "a-vilt"),
+        (("MODEL=tests/cases/",), "tests/cases/", "cases"),
     ],
 )
 def test_what_it_runs(environments: list[str], variables: tuple[str, ...], added: str | None, served: str) -> None:
@@ -52,6 +53,18 @@ def test_what_it_runs(environments: list[str], variables: tuple[str, ...], added
     assert last == f'vqa serve --host 127.0.0.1 --port 8000 --classifier "{served}"'
     int8 = " --int8" if "INT8=1" in variables else ""
     assert [line.rstrip() for line in before] == ([f'vqa models add "{added}" --keep{int8}'] if added else [])
+
+
+def test_a_link_is_called_as_what_it_leads_to(environments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "run-3").mkdir()
+    (tmp_path / "latest").symlink_to("run-3")
+    assert lines(environments, f"MODEL={tmp_path / 'latest'}")[-1].endswith('--classifier "run-3"')
+
+
+def test_int8_of_a_model_that_is_there_is_refused(environments: list[str]) -> None:
+    done = subprocess.run(["make", "serve", "INT8=1", *environments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "INT8=1 makes a model of a source" in done.stderr
 
 
 def test_a_model_that_is_there_needs_no_export_environment(environments: list[str]) -> None:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from models.vilt.add.needed import EXPORTING, lacking
 from models.vilt.add.request import AddError, Request
 from models.vilt.add.result import summary
-from models.vilt.add.source import hub_source, local_source
+from models.vilt.add.source import hub_commit, hub_source, local_source
 from service.backends.manifest import ManifestError, read_manifest
 from service.errors import DataError, SettingsError, one_line
 from service.evaluation.running.asker import RunError
 from service.evaluation.running.stopping import SignalError, ended_by_signals
 from service.settings import ENV_PREFIX, load_settings
 
-NEEDED = ("torch", "optimum", "transformers", "onnx")
+COMMIT = r"[0-9a-f]{7,40}"
 DESCRIPTION = """\
 Make a model of a ViLT checkpoint for visual question answering: export it to
 ONNX, compare it with PyTorch, quantise it where asked to, and put it among the
@@ -33,6 +34,9 @@ examples:
   vqa models add dandelin/vilt-b32-finetuned-vqa
   vqa models add dandelin/vilt-b32-finetuned-vqa --int8
   vqa models add checkpoints/my-vilt --name mine --license apache-2.0
+
+A hub's repository goes through the hub's own cache; HF_TOKEN, HF_HOME, HF_ENDPOINT,
+HF_HUB_OFFLINE and the proxies' variables are honoured.
 """
 
 
@@ -92,7 +96,7 @@ def command() -> int:
         reason = error.strerror or str(error)
         return _fail(f"{error.filename}: {reason}" if error.filename else reason)
     except SignalError as error:
-        _say("stopped; nothing was added")
+        _say("stopped; nothing half made is left")
         return 128 + error.signal
     if given.json:
         print(json.dumps(result))
@@ -126,13 +130,11 @@ def _added(given: argparse.Namespace) -> Path:
     request.check()
     source = None if local is None else local_source(local)
     if request.keep and request.out.exists():
-        request.check_same(read_manifest(request.out), source.revision if source else request.revision)
+        request.check_same(read_manifest(request.out), source.revision if source else _commit(request))
         _say(f"{request.out} is there already, of the same source")
         return request.out
-    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        raise AddError(
-            f"{sys.executable} has no {', '.join(missing)}; make the export environment: make install-export"
-        )
+    if missing := lacking(EXPORTING):
+        raise AddError(missing)
     source = source or hub_source(request.source, request.revision, _say)
     # Imported once all else is known to be right: it takes seconds.
     from models.vilt.add.making import add
@@ -140,6 +142,13 @@ def _added(given: argparse.Namespace) -> Path:
     with ended_by_signals():
         add(request, source, _say)
     return request.out
+
+
+def _commit(request: Request) -> str | None:
+    """The commit that is asked for, or a part of it; None where any will do."""
+    if request.revision is None or re.fullmatch(COMMIT, request.revision):
+        return request.revision
+    return hub_commit(request.source, request.revision, _say)
 
 
 def _say(text: str) -> None:

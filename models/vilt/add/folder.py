@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from models.vilt.add.request import AddError
+from models.vilt.add.request import AddError, is_text
 from service.backends.manifest import file_digest
 from service.backends.processor import ViltProcessor
 
@@ -27,6 +27,10 @@ DESCRIPTION = (CONFIG, PROCESSOR, TOKENIZER, *VOCABULARY, "special_tokens_map.js
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 """One of them has the weights or names their shards; the first that is there is loaded, as transformers does."""
 
+_REFUSED = {
+    "quantization_config": "quantised weights cannot be exported; give those that it was made of",
+    "transformers_weights": "weights of another name are not looked for",
+}
 _POINTER = b"version https://git-lfs"
 _UNNAMED = re.compile(r"LABEL_\d+")
 
@@ -64,15 +68,25 @@ def describe(folder: Path) -> Described:
             f"{folder / CONFIG}: max_image_length is {config['max_image_length']}; only with -1 (all patches) does a "
             "picture always have the same answer"
         )
+    for key, why in _REFUSED.items():
+        if config.get(key) is not None:
+            raise AddError(f"{folder / CONFIG}: {key} is set, and {why}")
     labels = _labels(folder / CONFIG, config.get("id2label"))
-    _check_processor(folder, patch=config.get("patch_size", 32))
+    patch, image = (_whole(folder / CONFIG, config, *each) for each in (("patch_size", 32), ("image_size", 384)))
+    if image % patch:
+        raise AddError(f"{folder / CONFIG}: image_size is {image}, and must be a multiple of patch_size, {patch}")
+    if (channels := _whole(folder / CONFIG, config, "num_channels", 3)) != 3:
+        raise AddError(f"{folder / CONFIG}: num_channels is {channels}; only colour pictures (3) can be asked about")
+    _check_processor(folder, patch)
     vocabulary_only = not (folder / TOKENIZER).is_file()
     if vocabulary_only and not all((folder / name).is_file() for name in VOCABULARY):
         raise AddError(f"{folder} has no tokenizer: neither {TOKENIZER} nor {' with '.join(VOCABULARY)}")
-    size = config.get("vocab_size", 30522)
+    size = _whole(folder / CONFIG, config, "vocab_size", 30522)
     if not vocabulary_only:
         check_tokenizer(folder / TOKENIZER, size)
-    tokens = config.get("max_position_embeddings", 40)
+    tokens = _whole(folder / CONFIG, config, "max_position_embeddings", 40)
+    if tokens < 3:
+        raise AddError(f"{folder / CONFIG}: with max_position_embeddings {tokens} no question can be read")
     return Described(folder, labels, tokens, size, vocabulary_only)
 
 
@@ -84,14 +98,14 @@ def check_tokenizer(path: Path, known: int) -> None:
     """
     try:
         tokenizer = Tokenizer.from_file(str(path))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokens = tokenizer.encode("what").tokens
     except Exception as error:  # the library raises no narrower one
         raise AddError(f"{path}: no tokenizer can be read from it: {error}") from error
-    size = tokenizer.get_vocab_size()
+    size = max(tokenizer.get_vocab().values(), default=0) + 1
     if size > known:
         raise AddError(f"{path}: it has {size:,} tokens, the checkpoint knows {known:,}")
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokens = tokenizer.encode("what").tokens
     if (tokens[:1], tokens[-1:]) != (["[CLS]"], ["[SEP]"]):
         raise AddError(f"{path}: it is no BERT tokenizer: a question becomes {' '.join(tokens)}")
 
@@ -107,9 +121,14 @@ def weight_files(folder: Path) -> list[Path]:
         raise AddError(f"{folder} has no weights: none of {', '.join(WEIGHTS)}")
     files = [first]
     if first.suffix == ".json":
-        shards = _json_object(folder, first.name).get("weight_map")
+        index = _json_object(folder, first.name)
+        shards = index.get("weight_map")
         if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
             raise AddError(f"{first}: it has no weight_map with the names of the shards")
+        if elsewhere := [name for name in shards.values() if Path(name).name != name]:
+            raise AddError(f"{first}: {elsewhere[0]!r} in its weight_map is no file of the folder")
+        if not isinstance(index.get("metadata"), dict):
+            raise AddError(f"{first}: it has no metadata")
         files += [folder / name for name in sorted(set(shards.values()))]
     for file in files:
         if not file.is_file():
@@ -133,7 +152,7 @@ def _labels(path: Path, names: Any) -> list[str]:
     labels = [names.get(str(k)) for k in range(len(names))]
     if None in labels:
         raise AddError(f"{path}: id2label has no label {labels.index(None)} of {len(labels)}")
-    if wrong := [label for label in labels if not isinstance(label, str)]:
+    if wrong := [label for label in labels if not isinstance(label, str) or not is_text(label)]:
         raise AddError(f"{path}: the label {wrong[0]!r} in id2label is no text")
     # One may be: the 3,129 answers of VQA v2 have a blank one among them.
     if not any(label.strip() for label in labels):
@@ -141,6 +160,13 @@ def _labels(path: Path, names: Any) -> list[str]:
     if all(_UNNAMED.fullmatch(label) for label in labels):
         raise AddError(f"{path}: its labels are {labels[0]}, …, which are no answers; put the answers into id2label")
     return labels
+
+
+def _whole(path: Path, config: dict[str, Any], key: str, default: int) -> int:
+    value = config.get(key, default)
+    if type(value) is not int or value < 1:
+        raise AddError(f"{path}: {key} must be a positive whole number, not {value!r}")
+    return value
 
 
 def _check_processor(folder: Path, patch: int) -> None:
@@ -165,7 +191,7 @@ def _json_object(folder: Path, name: str) -> dict[str, Any]:
         raise AddError(f"{folder} is no checkpoint folder of the hub's format: it has no {name}")
     try:
         value = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AddError(f"{path}: it is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise AddError(f"{path}: it must be a JSON object")

@@ -35,11 +35,13 @@ class Repository:
     Attributes:
         name: `owner/name`.
         revision: branch, tag or commit.
+        commit: that it is at; None where the hub does not tell.
         files: what it has, with sizes in bytes where the hub tells them; None where the cache must do.
     """
 
     name: str
     revision: str
+    commit: str | None
     files: dict[str, int | None] | None
 
     @classmethod
@@ -56,16 +58,8 @@ class Repository:
             found = HfApi().model_info(
                 name, revision=wanted, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT
             )
-        except GatedRepoError as error:
-            raise AddError(
-                f"{name} is gated: accept its terms at {constants.ENDPOINT}/{name} and give a token of yours in "
-                "HF_TOKEN, or give a folder that has it"
-            ) from error
         except RepositoryNotFoundError as error:
-            raise AddError(
-                f"there is no repository {name} at {constants.ENDPOINT}, nor a folder of this name here; a private one "
-                "needs a token in HF_TOKEN"
-            ) from error
+            raise _refused(name, error) from error
         except RevisionNotFoundError as error:
             raise AddError(f"{name} has no revision {wanted!r}") from error
         except HFValidationError as error:
@@ -73,11 +67,11 @@ class Repository:
         except (OfflineModeIsEnabled, requests.RequestException) as error:
             return cls._cached(name, wanted, error, say)
         files = {sibling.rfilename: sibling.size for sibling in found.siblings or ()}
-        return cls(name, wanted, files)
+        return cls(name, wanted, found.sha, files)
 
     @classmethod
     def _cached(cls, name: str, revision: str, error: Exception, say: Callable[[str], None]) -> Repository:
-        repository = cls(name, revision, None)
+        repository = cls(name, revision, None, None)
         try:
             folder = repository.description()
         except AddError:
@@ -85,7 +79,7 @@ class Repository:
         if folder is None or not any((folder / each).is_file() for each in WEIGHTS):
             raise AddError(f"{name}: {_reason(error)}, and there is no whole copy in its cache. {_ADVICE.format(name)}")
         say(f"{_reason(error)}; taking the copy in its cache")
-        return repository
+        return cls(name, revision, folder.name, None)
 
     def description(self) -> Path:
         """Download all but the weights; the folder with the files.
@@ -112,13 +106,20 @@ class Repository:
         names = [n for n in self.files if n == first or (first.endswith("json") and _is_shard(n, stem, suffix))]
         size = sum(self.files[name] or 0 for name in names)
         say(f"downloading {first}" + (f" ({size / 1e6:,.0f} MB)" if size else "") + " unless the cache has it")
-        return self._fetch(names)
+        folder = self._fetch(names)
+        if missing := [name for name in names if not (folder / name).is_file()]:
+            # What the cache had is given back, where the hub has been lost meanwhile.
+            raise self._broken(FileNotFoundError(f"{missing[0]} did not come"))
+        return folder
 
     def _fetch(self, names: Sequence[str]) -> Path:
         try:
             folder = snapshot_download(
                 self.name, revision=self.revision, allow_patterns=list(names), local_files_only=self.files is None
             )
+        except RepositoryNotFoundError as error:
+            # The files of a gated repository are refused, of which all may know that it is there.
+            raise _refused(self.name, error) from error
         except LocalEntryNotFoundError as error:
             # Of a file that is not in the cache; the reason lies behind it.
             raise self._broken(error.__cause__ or error) from error
@@ -129,6 +130,10 @@ class Repository:
             if error.errno is None:
                 raise self._broken(error) from error
             raise
+        if self.commit is not None and Path(folder).name != self.commit:
+            raise AddError(
+                f"{self.name}: its {self.revision} moved meanwhile; the same command again takes the new one"
+            )
         return Path(folder)
 
     def _broken(self, error: BaseException) -> AddError:
@@ -138,6 +143,18 @@ class Repository:
 
 
 _ADVICE = "Download it where there is a network (`hf download {} --local-dir FOLDER`), and give the folder instead"
+
+
+def _refused(name: str, error: RepositoryNotFoundError) -> AddError:
+    if isinstance(error, GatedRepoError):
+        return AddError(
+            f"{name} is gated: accept its terms at {constants.ENDPOINT}/{name} and give a token of yours in HF_TOKEN, "
+            "or give a folder that has it"
+        )
+    return AddError(
+        f"there is no repository {name} at {constants.ENDPOINT}, nor a folder of this name here; a private one needs a "
+        "token in HF_TOKEN"
+    )
 
 
 def _is_shard(name: str, stem: str, suffix: str) -> bool:

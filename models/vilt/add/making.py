@@ -10,6 +10,7 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -36,6 +37,10 @@ from service.backends.vilt import ViltModel
 
 Say = Callable[[str], None]
 
+_UNREADABLE = (SafetensorError, pickle.UnpicklingError, zipfile.BadZipFile, EOFError, RuntimeError, ValueError)
+# What transformers and torch were seen to raise on a configuration that makes no sense.
+_UNUSABLE = (TypeError, LookupError, ArithmeticError, AssertionError, AttributeError, ImportError)
+
 
 def add(request: Request, source: Source, say: Say) -> None:
     """Make the model and put it into its place.
@@ -60,13 +65,14 @@ def add(request: Request, source: Source, say: Say) -> None:
             parity = assemble(checkpoint, model, _about(request, source), made)
         except ParityError as error:
             raise AddError(f"{request.origin}: {error}") from error
+        except (ValueError, RuntimeError) as error:
+            raise AddError(f"{request.origin}: it cannot be exported: {_first_line(error)}") from error
         del model
         say(f"the largest difference of a score is {parity['largest_difference']:.1e}")
         if questions is not None:
             made = _quantised(request.name, made, questions, threads, say)
         _finish(made, source.described.labels)
-        request.check()  # again: another run may have made it meanwhile
-        put_in_place(made, request.out, kept=())
+        put_in_place(made, request.out, kept=(), wanted=partial(_still_wanted, request, source.revision))
 
 
 def load_whole(source: Source) -> ViltForQuestionAnswering:
@@ -85,8 +91,11 @@ def load_whole(source: Source) -> ViltForQuestionAnswering:
             # Told below, in words.
             ignore_mismatched_sizes=True,
         )
-    except (SafetensorError, pickle.UnpicklingError, zipfile.BadZipFile, EOFError, RuntimeError, ValueError) as error:
+    except _UNREADABLE as error:
         raise AddError(f"{folder}: the weights ({named}) cannot be read: {_first_line(error)}") from error
+    except _UNUSABLE as error:
+        why = f"{type(error).__name__}: {_first_line(error)}"
+        raise AddError(f"{folder}: no model can be made as config.json says: {why}") from error
     except OSError as error:
         if error.errno is not None:
             raise
@@ -101,6 +110,19 @@ def load_whole(source: Source) -> ViltForQuestionAnswering:
     if missing := sorted(found["missing_keys"]):
         raise AddError(f"{folder}: {len(missing)} weights are not in the files, {missing[0]} the first of them")
     return model.eval()
+
+
+def _still_wanted(request: Request, revision: str) -> bool:
+    """Whether nobody else has made the model meanwhile; one that was made of the same is left where it may be.
+
+    Raises:
+        AddError: it was made of something else.
+    """
+    request.check()
+    if not (request.keep and request.out.exists()):
+        return True
+    request.check_same(read_manifest(request.out), revision)
+    return False
 
 
 def _checkpoint(described: Described, scratch_folder: Path) -> Checkpoint:
@@ -158,7 +180,9 @@ def _finish(made: Path, labels: list[str]) -> None:
     """Write the card, and make sure that the folder can be served."""
     manifest = read_manifest(made)
     (made / "MODEL_CARD.md").write_text(card(manifest, labels, summary(made)), "utf-8")
-    ViltModel.open(manifest, "cpu", 0, {Way.WIDE: 1}).check()
+    model = ViltModel.open(manifest, "cpu", 0, {Way.WIDE: 1})
+    model.check()
+    model.warm_up(Way.WIDE, 1)  # as every start does
 
 
 def _quieten() -> None:

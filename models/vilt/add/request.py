@@ -13,6 +13,11 @@ from service.backends.manifest import ModelManifest, Precision
 HUB_ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 
 
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can hold it: half of a surrogate pair, which JSON and file names can, it cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 class AddError(Exception):
     """No model can be made of this; the message says why and what to do."""
 
@@ -58,7 +63,10 @@ class Request:
         Raises:
             AddError: it is neither.
         """
-        path = Path(self.source).expanduser()
+        try:
+            path = Path(self.source).expanduser()
+        except RuntimeError as error:  # ~NAME of nobody
+            raise AddError(f"{self.source}: {error}") from error
         if self.source and path.is_dir():
             return path
         if self.source and path.exists():
@@ -97,6 +105,9 @@ class Request:
             check_not_embedded(self.name)
         except ValueError as error:
             raise AddError(f"{error} (see --name)") from error
+        for what, text in (("--license", self.licence or ""), ("the source's name", self.origin)):
+            if not is_text(text):
+                raise AddError(f"{what} is no text in UTF-8: {text!r}")
         if self.out.exists() and not self.force and not self.keep:
             raise AddError(f"{self.out} is there already; replace it with --force, or give another --name")
 
@@ -111,6 +122,11 @@ class Request:
             AddError: it was made of another.
         """
         there = present.source
+        if present.scores.kind != self.scores:
+            raise AddError(
+                f"{self.out} is there already, and its scores are read by {present.scores.kind}; replace it with "
+                "--force, or give another --name"
+            )
         same = there.checkpoint == self.origin and there.precision == self.precision
         if not same or (revision is not None and not there.revision.startswith(revision)):
             made_of = f"{there.checkpoint} {there.revision}".strip() or "something else"

@@ -50,8 +50,8 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 def _remove_unless_locked(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return
+    except (FileNotFoundError, PermissionError):
+        return  # gone meanwhile, or somebody else's
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

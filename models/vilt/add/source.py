@@ -40,6 +40,17 @@ def local_source(folder: Path) -> Source:
     return Source(described, weights, digest(folder, weights))
 
 
+def hub_commit(name: str, revision: str, say: Callable[[str], None]) -> str | None:
+    """The commit that a branch or tag of a hub's repository is at; None where the hub does not tell.
+
+    Raises:
+        AddError: it cannot be known.
+    """
+    from models.vilt.add.hub import Repository
+
+    return Repository.find(name, revision, say).commit
+
+
 def hub_source(name: str, revision: str | None, say: Callable[[str], None]) -> Source:
     """A hub's repository, downloaded: its description first, so that a wrong one is refused before its weights come.
 
