@@ -67,9 +67,7 @@ def picture_statistics(picture: Image.Image) -> Mapping[str, float]:
         "brightness": float(luma.mean()) / 255,
         "contrast": math.log1p(math.sqrt(_variance(luma))),
         "sharpness": math.log1p(_variance(_laplacian(luma))),
-        "saturation": math.log1p(
-            float((_over_channels(np.maximum, planes) - _over_channels(np.minimum, planes)).mean())
-        ),
+        "saturation": math.log1p(_mean_range(planes)),
         "color_count": math.log(len(colors)),
         "color_concentration": _log_odds(colors),
         "tone_concentration": _log_odds(tones),
