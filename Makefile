@@ -67,7 +67,7 @@ $(EXPORT_VENV)/.installed: pyproject.toml models/constraints.txt | system
 # The core alone: serving needs none of what evaluations need; and a model that is there needs no export environment.
 PRECISION := $(filter 1,$(INT8))
 NAMED := $(wildcard models/$(MODEL)/model.toml)
-SERVED = $(if $(NAMED),$(MODEL),$(notdir $(if $(wildcard $(MODEL)/.),$(realpath $(MODEL)),$(MODEL)))$(if $(PRECISION),-int8))
+SERVED = $(if $(NAMED),$(MODEL),$(notdir $(if $(wildcard $(MODEL)/.),$(realpath $(wildcard $(MODEL))),$(MODEL)))$(if $(PRECISION),-int8))
 serve: $(if $(NAMED),$(if $(PRECISION),int8-of-a-source)) $(VENV)/.core-$(ORT) $(if $(NAMED),,add)
 	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier "$(SERVED)"
 
