@@ -72,7 +72,7 @@ serve: $(if $(NAMED),$(if $(PRECISION),int8-of-a-source)) $(VENV)/.core-$(ORT) $
 	$(VENV)/bin/vqa serve --host $(HOST) --port $(PORT) --classifier "$(SERVED)"
 
 add: $(VENV)/.core-$(ORT) install-export
-	$(VENV)/bin/vqa models add "$(MODEL)" --keep $(if $(PRECISION),--int8)
+	$(VENV)/bin/vqa models add "$(MODEL)" --name "$(SERVED)" --keep $(if $(PRECISION),--int8)
 
 int8-of-a-source:
 	@echo "INT8=1 makes a model of a source: MODEL=OWNER/NAME or MODEL=FOLDER; models/$(MODEL) is a model already, serve it without" >&2; exit 1

@@ -151,7 +151,7 @@ def write(
         lines += ["", f"## {title}", "", *table(each)]
     if rows:
         lines += ["", *(["## All rows", ""] if tables else []), *table(rows)]
-    return _write(path(name, model, folder).with_suffix(""), data, lines, echo=echo)
+    return _write(path(name, model, folder), data, lines, echo=echo)
 
 
 def path(name: str, model: str, folder: Path) -> Path:
@@ -192,7 +192,7 @@ def write_page(
     lines += ["", "## What went in", "", *summary_table(summary)]
     for each in tables:
         lines += ["", f"## {each.name}", "", each.text, "", *table(each.rows)]
-    return _write(folder / name, data, lines)
+    return _write(folder / f"{name}.json", data, lines)
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -220,14 +220,13 @@ def _title(title: str, data: Mapping[str, Any]) -> list[str]:
     return [*lines, f"`{data['command']}`", "", facts, ""]
 
 
-def _write(stem: Path, data: Mapping[str, Any], lines: Sequence[str], *, echo: bool = True) -> Path:
-    path = stem.with_name(f"{stem.name}.json")
-    _replace(path, json.dumps(data, indent=1, default=float) + "\n")
+def _write(file: Path, data: Mapping[str, Any], lines: Sequence[str], *, echo: bool = True) -> Path:
+    _replace(file, json.dumps(data, indent=1, default=float) + "\n")
     text = "\n".join(lines) + "\n"
-    _replace(stem.with_name(f"{stem.name}.md"), text)
+    _replace(file.with_suffix(".md"), text)
     if echo:
         click.echo(text)
-    return path
+    return file
 
 
 def _replace(path: Path, text: str) -> None:

@@ -80,11 +80,12 @@ class Bench:
             raise CannotResumeError(f"{path} is no result of this command: {error}") from None
         if plan != self._told():
             raise CannotResumeError(f"{path} is of another measurement: {plan}, not {self._told()}; move it away")
-        known = data["versions"]
-        if changed := [name for name in self.versions if known.get(name, self.versions[name]) != self.versions[name]]:
+        # Who had no environment yet has no versions.
+        known = {name: found for name, found in data["versions"].items() if found}
+        if changed := [name for name, found in self.versions.items() if found and known.get(name, found) != found]:
             raise CannotResumeError(f"{path} is of other versions of {', '.join(changed)}; move it away")
         self.rows, self.machine = rows, data["machine"]
-        self.versions = known | self.versions
+        self.versions |= known
 
     def missing(self, rounds: int) -> list[tuple[int, Contestant]]:
         """The turns of the first `rounds` rounds that are not there yet, in order; of a begun one nothing is kept."""

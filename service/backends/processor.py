@@ -8,8 +8,9 @@ floors very thin pictures (ratio above about 20) to zero and fails; here an edge
 from __future__ import annotations
 
 import json
-import math
+import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class ViltProcessor:
         mean, std = (_three(path, config, key) for key in ("image_mean", "image_std"))
         if not all(std):
             raise ValueError(f"{path.name}: image_std must be without zero")
-        return cls(
+        processor = cls(
             shortest_edge=_edge(path, "size.shortest_edge", shortest),
             size_divisor=_edge(path, "size_divisor", config.get("size_divisor", 32)),
             mean=mean,
@@ -80,6 +81,9 @@ class ViltProcessor:
             rescale_factor=_number(path, "rescale_factor", config.get("rescale_factor", 1 / 255)),
             resample=_RESAMPLING[resample],
         )
+        if not np.isfinite(processor._affine).all():
+            raise ValueError(f"{path.name}: image_mean, image_std and rescale_factor lead out of 32-bit numbers")
+        return processor
 
     @property
     def longest_edge(self) -> int:
@@ -95,6 +99,13 @@ class ViltProcessor:
             scale = longer / max(new_h, new_w)
             new_h, new_w = scale * new_h, scale * new_w
         return self._floor(int(new_h + 0.5)), self._floor(int(new_w + 0.5))
+
+    @cached_property
+    def _affine(self) -> NDArray[np.float32]:
+        """What pixels are multiplied with, and what is taken away: (2, 3)."""
+        std = np.asarray(self.std)
+        with np.errstate(over="ignore"):
+            return np.asarray([self.rescale_factor / std, np.asarray(self.mean) / std], dtype=np.float32)
 
     def _floor(self, edge: int) -> int:
         return max(self.size_divisor, edge // self.size_divisor * self.size_divisor)
@@ -121,8 +132,7 @@ class ViltProcessor:
                 across, down = (-(-edge // _LONGEST_RESIZED) for edge in picture.size)
                 picture = picture.reduce((across, down))
             picture = picture.resize((new_w, new_h), self.resample)
-        scale = np.asarray(self.rescale_factor / np.asarray(self.std), dtype=np.float32)
-        shift = np.asarray(np.asarray(self.mean) / np.asarray(self.std), dtype=np.float32)
+        scale, shift = self._affine
         out = np.empty((3, new_h, new_w), dtype=np.float32)
         np.multiply(np.asarray(picture).transpose(2, 0, 1), scale[:, None, None], out=out)
         out -= shift[:, None, None]
@@ -144,6 +154,7 @@ def _edge(path: Path, key: str, value: Any) -> int:
 
 
 def _number(path: Path, key: str, value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
+    # So also no integer with more digits than a float can have.
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"{path.name}: {key} must hold finite numbers")
     return float(value)

@@ -43,15 +43,15 @@ class QuestionTokenizer:
         self.pad_id = 0 if pad is None else int(pad)
         unknown = self._tokenizer.token_to_id("[UNK]")
         self._unknown_id = -1 if unknown is None else int(unknown)
-        special = {token_id for token_id, token in self._tokenizer.get_added_tokens_decoder().items() if token.special}
+        added = self._tokenizer.get_added_tokens_decoder()
+        special = {token_id for token_id, token in added.items() if token.special}
         self._words = frozenset(
             token_id
             for token, token_id in self._tokenizer.get_vocab().items()
             if token_id != self._unknown_id and token_id not in special and any(char.isalnum() for char in token)
         )
         # Added tokens that are not special are looked for in the text as it came, before it is normalised.
-        raw = any(not token.special for token in self._tokenizer.get_added_tokens_decoder().values())
-        self._normalizer = None if raw else self._tokenizer.normalizer
+        self._normalizer = None if len(special) < len(added) else self._tokenizer.normalizer
 
     def canonical(self, question: str) -> str:
         """The text as the model's vocabulary is applied to it: equal ones are encoded alike."""

@@ -10,11 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from service.backends import Backend
-from service.errors import Code, ImageError, VQAError
+from service.errors import Code, VQAError
 from service.gateway.decode_time import DecodeTime
 from service.gateway.question import Picture
 from service.gateway.reply import ImageFacts
-from service.images import STATISTICS_SIZE, ImageLimits, Needed, decode_image, peek, picture_statistics
+from service.images import (
+    STATISTICS_SIZE,
+    ImageLimits,
+    Needed,
+    decode_image,
+    memory_boundary,
+    peek,
+    picture_statistics,
+)
 from service.scheduling import SharedWork, Urgency, WorkerThreads
 from service.telemetry.metrics import Metrics
 
@@ -94,15 +102,8 @@ class Pictures:
             ImageError: it is refused.
         """
 
+        @memory_boundary(picture.kind)
         def work() -> tuple[ImageFacts, dict[str, object | VQAError]]:
-            try:
-                return prepared()
-            except MemoryError as error:
-                raise ImageError(
-                    Code.IMAGE_TOO_LARGE, "There is not enough memory for this picture. Send a smaller copy."
-                ) from error
-
-        def prepared() -> tuple[ImageFacts, dict[str, object | VQAError]]:
             looked_at = any(backend.calibration and backend.calibration.reads_pictures for backend in backends)
             sizes = [backend.needed for backend in backends] + ([_for_statistics] if looked_at else [])
             image = decode_image(picture.data, limits=self._limits, needed=partial(_largest, sizes))

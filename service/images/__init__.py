@@ -28,6 +28,7 @@ from service.images.decode import DecodedImage, decode_image
 from service.images.files import read_picture
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.peek import peek
+from service.images.raster import memory_boundary
 from service.images.reduced import Needed
 from service.images.sniff import ACCEPTED_FORMATS
 from service.images.sources import decode_base64, parse_data_url
@@ -45,6 +46,7 @@ __all__ = [
     "Needed",
     "decode_base64",
     "decode_image",
+    "memory_boundary",
     "parse_data_url",
     "peek",
     "picture_statistics",

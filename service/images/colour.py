@@ -8,7 +8,6 @@ from PIL import Image, ImageChops
 
 from service.images.prepared import Prepared
 from service.images.profiles import to_srgb
-from service.images.raster import memory_boundary
 from service.images.refusal import undecodable
 from service.images.sniff import Format
 
@@ -22,18 +21,17 @@ def to_rgb(picture: Image.Image, prepared: Prepared, kind: Format) -> Image.Imag
         ImageError: `image_undecodable` for samples without a defined brightness (32-bit integers, floats
             beyond 0 to 1) and for damage that shows only here.
     """
-    with memory_boundary(kind):
-        picture, alpha = _split(picture, prepared, kind)
-        picture = to_srgb(picture, prepared.icc)
-        if alpha is None and prepared.canvas is None:
-            return picture
-        if prepared.canvas is None:
-            canvas, where = Image.new("RGB", picture.size, WHITE), (0, 0)
-        else:
-            width, height, *corner = prepared.canvas
-            canvas, where = Image.new("RGB", (width, height), WHITE), (corner[0], corner[1])
-        canvas.paste(picture, where, alpha)
-        return canvas
+    picture, alpha = _split(picture, prepared, kind)
+    picture = to_srgb(picture, prepared.icc)
+    if alpha is None and prepared.canvas is None:
+        return picture
+    if prepared.canvas is None:
+        canvas, where = Image.new("RGB", picture.size, WHITE), (0, 0)
+    else:
+        width, height, *corner = prepared.canvas
+        canvas, where = Image.new("RGB", (width, height), WHITE), (corner[0], corner[1])
+    canvas.paste(picture, where, alpha)
+    return canvas
 
 
 def _split(picture: Image.Image, prepared: Prepared, kind: Format) -> tuple[Image.Image, Image.Image | None]:

@@ -14,7 +14,7 @@ from service.images.colour import to_rgb
 from service.images.formats import bmp, gif, heif, jpeg, png, tiff, webp
 from service.images.limits import DEFAULT_LIMITS, ImageLimits
 from service.images.prepared import Prepared
-from service.images.raster import decoder_boundary, rasterise
+from service.images.raster import decoder_boundary, memory_boundary, rasterise
 from service.images.reduced import Needed, least_size
 from service.images.refusal import truncated
 from service.images.sniff import Format, sniff
@@ -82,6 +82,11 @@ def decode_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS, needed: N
     """
     limits.check_bytes(len(data))
     kind = sniff(data)
+    with memory_boundary(kind):
+        return _decoded(kind, data, limits, needed)
+
+
+def _decoded(kind: Format, data: bytes, limits: ImageLimits, needed: Needed | None) -> DecodedImage:
     prepared = _READERS[kind](data, limits)
     picture = decode_strictly(prepared.payload, least_size(prepared, needed)) if kind is Format.JPEG else None
     turn = exif.UPRIGHT

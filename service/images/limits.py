@@ -8,10 +8,6 @@ from service.errors import Code, ImageError
 
 MIB = 2**20
 
-# A decoded picture takes memory for each of its lines, too, and is copied on its way: 1 x 67,000,000 pixels, a file of
-# 130 kB, took 2.2 GB.
-MAX_EDGE = 1_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
@@ -20,6 +16,7 @@ class ImageLimits:
     Args:
         max_bytes: bytes of the file as sent.
         max_pixels: width x height of the picture that its header announces.
+        max_edge: pixels of its longer edge.
     """
 
     # The largest phone cameras give 64-megapixel pictures, 9248 x 6936 or 9216 x 6912; 64 Mi pixels lets them
@@ -27,6 +24,9 @@ class ImageLimits:
     # memory and both kinds of model see less than two of its megapixels.
     max_pixels: int = 64 * MIB
     max_bytes: int = 20 * MIB
+    # A decoded picture takes memory for each of its lines, too, and is copied on its way: 1 x 67,000,000 pixels, a file
+    # of 130 kB, took 2.2 GB.
+    max_edge: int = 1_000_000
 
     def check_bytes(self, size: int) -> None:
         """Refuse a file of `size` bytes that is over the limit.
@@ -54,11 +54,12 @@ class ImageLimits:
                 f"at most {self.max_pixels:,} are accepted. Send a smaller copy.",
                 extra={"width": width, "height": height, "max_pixels": self.max_pixels},
             )
-        if max(width, height) > MAX_EDGE:
+        if max(width, height) > self.max_edge:
             raise ImageError(
                 Code.IMAGE_TOO_LARGE,
-                f"The picture announces {width} x {height} pixels; an edge may have {MAX_EDGE:,}. Send a smaller copy.",
-                extra={"width": width, "height": height, "max_edge": MAX_EDGE},
+                f"The picture announces {width} x {height} pixels; an edge may have {self.max_edge:,}. "
+                "Send a smaller copy.",
+                extra={"width": width, "height": height, "max_edge": self.max_edge},
             )
 
 

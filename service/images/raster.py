@@ -70,24 +70,23 @@ _DECODER_ERRORS = (
 
 
 @contextmanager
-def memory_boundary(kind: Format) -> Iterator[None]:
+def memory_boundary(kind: str) -> Iterator[None]:
     """Turn a lack of memory into `image_too_large`, and let everything else pass."""
     try:
         yield
     except MemoryError as error:
         raise ImageError(
             Code.IMAGE_TOO_LARGE,
-            f"There is not enough memory to decode this {kind.upper()} picture. Send a smaller copy.",
+            f"There is not enough memory for this {kind.upper()} picture. Send a smaller copy.",
         ) from error
 
 
 @contextmanager
 def decoder_boundary(kind: Format) -> Iterator[None]:
-    """Turn whatever a decoder raises into `image_truncated`, `image_too_large` or `image_undecodable`."""
+    """Turn whatever a decoder raises, but for a lack of memory, into `image_truncated` or `image_undecodable`."""
     name = kind.upper()
     try:
-        with memory_boundary(kind):
-            yield
+        yield
     except ImageError:
         raise
     except _DECODER_ERRORS as error:

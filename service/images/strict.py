@@ -11,9 +11,6 @@ from __future__ import annotations
 import simplejpeg
 from PIL import Image
 
-from service.images.raster import memory_boundary
-from service.images.sniff import Format
-
 _COLORSPACES = {"Gray": "GRAY", "YCbCr": "RGB", "RGB": "RGB"}
 _SCALES = (8, 4, 2)
 
@@ -26,7 +23,7 @@ def decode_strictly(payload: bytes, least: tuple[int, int] | None) -> Image.Imag
         least: the smallest of libjpeg's scales that has this (width, height) is taken; None decodes every pixel.
 
     Raises:
-        ImageError: `image_too_large`, there is not enough memory.
+        MemoryError: there is not enough for it.
     """
     try:
         height, width, colorspace, _ = simplejpeg.decode_jpeg_header(payload)
@@ -39,8 +36,7 @@ def decode_strictly(payload: bytes, least: tuple[int, int] | None) -> Image.Imag
         # Told a size, simplejpeg takes the smallest scale that has it once rounded up: for very small pictures that is
         # not 1 even where all of it is wanted.
         edges = {"min_height": -(-height // scale), "min_width": -(-width // scale)} if scale > 1 else {}
-        with memory_boundary(Format.JPEG):
-            pixels = simplejpeg.decode_jpeg(payload, _COLORSPACES[colorspace], **edges)
-            return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+        pixels = simplejpeg.decode_jpeg(payload, _COLORSPACES[colorspace], **edges)
+        return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
     except ValueError:
         return None

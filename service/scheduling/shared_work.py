@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Flight(Generic[T]):
-    """What is `awaited` by callers in `run`; some of them may have gone already and not have been told."""
+    """`awaited` has a future for each caller in `run`; some of them may have gone already and not have been told."""
 
     task: asyncio.Task[T]
     urgency: Urgency

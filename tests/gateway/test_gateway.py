@@ -90,6 +90,13 @@ async def test_a_backend_that_cannot_prepare_fails_alone() -> None:
     assert count(metrics, backend="classifier", outcome="backend_failed") == 1
 
 
+async def test_a_picture_for_which_memory_is_lacking_is_too_large() -> None:
+    gateway, _ = await made(ScriptedBackend(prepare_error=MemoryError()))
+    with pytest.raises(VQAError) as refused:
+        await gateway.answer(PICTURE, Question("a?"))
+    assert (refused.value.code, refused.value.field) == (Code.IMAGE_TOO_LARGE, "image")
+
+
 async def test_one_error_shared_by_questions_stays_as_it_was() -> None:
     shared = VQAError(Code.BACKEND_FAILED, "It failed.", field="question")
     gateway, _ = await made(ScriptedBackend(error=shared))

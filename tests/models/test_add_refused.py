@@ -218,6 +218,7 @@ model.save_pretrained(sys.argv[2])
         (("/nowhere/at/all",), 1, "there is no folder '/nowhere/at/all'"),
         (("",), 1, "there is no folder ''"),
         (("~nobody-of-this-name/x",), 1, "~nobody-of-this-name/x"),
+        (("owner/name", "--revision", "\udcff"), 1, "--revision is no text in UTF-8"),
         (("FOLDER", "--license", "\udcff"), 1, "--license is no text in UTF-8"),
         (("FOLDER/config.json",), 1, "is a file; give the checkpoint's folder"),
         (("FOLDER", "--name", "../up"), 1, "'../up' cannot be a model's name"),

@@ -52,7 +52,9 @@ def test_what_it_runs(environments: list[str], variables: tuple[str, ...], added
     *before, last = lines(environments, *variables)
     assert last == f'vqa serve --host 127.0.0.1 --port 8000 --classifier "{served}"'
     int8 = " --int8" if "INT8=1" in variables else ""
-    assert [line.rstrip() for line in before] == ([f'vqa models add "{added}" --keep{int8}'] if added else [])
+    assert [line.rstrip() for line in before] == (
+        [f'vqa models add "{added}" --name "{served}" --keep{int8}'] if added else []
+    )
 
 
 def test_a_link_is_called_as_what_it_leads_to(environments: list[str], tmp_path: Path) -> None:

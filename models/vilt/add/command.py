@@ -11,9 +11,10 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from models.vilt.add.needed import EXPORTING, lacking
+from models.vilt.add.needed import advice
 from models.vilt.add.request import AddError, Request
 from models.vilt.add.result import summary
 from models.vilt.add.source import hub_commit, hub_source, local_source
@@ -23,6 +24,7 @@ from service.evaluation.running.asker import RunError
 from service.evaluation.running.stopping import SignalError, ended_by_signals
 from service.settings import ENV_PREFIX, load_settings
 
+NEEDED = ("torch", "optimum", "transformers", "onnx")
 COMMIT = r"[0-9a-f]{7,40}"
 DESCRIPTION = """\
 Make a model of a ViLT checkpoint for visual question answering: export it to
@@ -68,7 +70,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     there.add_argument("--force", action="store_true", help="replace a model of this name")
     there.add_argument("--keep", action="store_true", help="leave a model of this name that has the same source")
     parser.add_argument(
-        "--models-dir", help=f"folder that holds one folder a model [{ENV_PREFIX}MODELS_DIR, default models]"
+        "--models-dir",
+        help=f"folder that holds one folder a model [{ENV_PREFIX}MODELS_DIR, default the clone's models]",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     found = parser.parse_args(given)
@@ -133,8 +136,8 @@ def _added(given: argparse.Namespace) -> Path:
         request.check_same(read_manifest(request.out), source.revision if source else _commit(request))
         _say(f"{request.out} is there already, of the same source")
         return request.out
-    if missing := lacking(EXPORTING):
-        raise AddError(missing)
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise AddError(advice(missing))
     source = source or hub_source(request.source, request.revision, _say)
     # Imported once all else is known to be right: it takes seconds.
     from models.vilt.add.making import add

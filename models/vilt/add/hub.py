@@ -106,11 +106,7 @@ class Repository:
         names = [n for n in self.files if n == first or (first.endswith("json") and _is_shard(n, stem, suffix))]
         size = sum(self.files[name] or 0 for name in names)
         say(f"downloading {first}" + (f" ({size / 1e6:,.0f} MB)" if size else "") + " unless the cache has it")
-        folder = self._fetch(names)
-        if missing := [name for name in names if not (folder / name).is_file()]:
-            # What the cache had is given back, where the hub has been lost meanwhile.
-            raise self._broken(FileNotFoundError(f"{missing[0]} did not come"))
-        return folder
+        return self._fetch(names)
 
     def _fetch(self, names: Sequence[str]) -> Path:
         try:
@@ -134,6 +130,9 @@ class Repository:
             raise AddError(
                 f"{self.name}: its {self.revision} moved meanwhile; the same command again takes the new one"
             )
+        # What the cache had is given back, where the hub has been lost meanwhile.
+        if missing := [name for name in names if name in (self.files or ()) and not Path(folder, name).is_file()]:
+            raise self._broken(FileNotFoundError(f"{missing[0]} did not come"))
         return Path(folder)
 
     def _broken(self, error: BaseException) -> AddError:

@@ -105,8 +105,9 @@ class Request:
             check_not_embedded(self.name)
         except ValueError as error:
             raise AddError(f"{error} (see --name)") from error
-        for what, text in (("--license", self.licence or ""), ("the source's name", self.origin)):
-            if not is_text(text):
+        texts = {"--license": self.licence, "--revision": self.revision, "the source's name": self.origin}
+        for what, text in texts.items():
+            if not is_text(text or ""):
                 raise AddError(f"{what} is no text in UTF-8: {text!r}")
         if self.out.exists() and not self.force and not self.keep:
             raise AddError(f"{self.out} is there already; replace it with --force, or give another --name")
