@@ -85,15 +85,20 @@ def write_checkpoint(folder: Path, model: ViltForQuestionAnswering) -> None:
 
 
 def make(model: Callable[[], ViltForQuestionAnswering], checkpoint: Path, out: Path, scores: str) -> None:
-    """Make a model, its checkpoint folder, and of that the model folder `out`.
+    """Make a model, its checkpoint folder (new), and of that the model folder `out`.
 
     Raises:
-        AddError: it cannot be added, or is there already: a revision never changes.
+        AddError: it cannot be added, or is there already: a revision never changes. No checkpoint is left behind.
     """
     request = Request(
         str(checkpoint), out.parent, out.name, scores=scores, licence="MIT", description=DESCRIPTION, demo=True
     )
-    request.check()
+    checkpoint.mkdir(parents=True)
+    try:
+        request.check()
+    except AddError:
+        checkpoint.rmdir()
+        raise
     write_checkpoint(checkpoint, model())
     add(request, local_source(checkpoint), lambda text: print(text, file=sys.stderr, flush=True))
 

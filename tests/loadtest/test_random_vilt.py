@@ -31,16 +31,27 @@ pytestmark = [
 ]
 
 
-def test_the_folder_is_one_that_can_be_served(tmp_path: Path) -> None:
-    folder = tmp_path / "thin"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [PYTHON, "-W", "ignore", "-c", THIN, str(tmp_path / "checkpoint"), str(folder)],
+def make_thin(checkpoint: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PYTHON, "-W", "ignore", "-c", THIN, str(checkpoint), str(folder)],
         cwd=ROOT,
-        env=environment,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
+
+
+def test_a_name_that_is_taken_leaves_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "thin").mkdir()
+    done = make_thin(tmp_path / "checkpoint", tmp_path / "thin")
+    assert done.returncode == 1
+    assert f"{tmp_path / 'thin'} is there already" in done.stderr
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_the_folder_is_one_that_can_be_served(tmp_path: Path) -> None:
+    folder = tmp_path / "thin"
+    done = make_thin(tmp_path / "checkpoint", folder)
     assert done.returncode == 0, done.stderr[-3000:]
     manifest = read_manifest(folder)
     assert manifest.faults() == []
