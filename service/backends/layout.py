@@ -15,10 +15,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # Nothing more is measured after so long. Rounds take turns over all that is measured and the best of each counts, since
-# whatever else the machine does only ever adds.
-BUDGET_S = 3.0
+# whatever else the machine does only ever adds: to the runners of one round, too, of which the quickest counts. Larger
+# batches come in the second round: where inferences are so long that none is reached, none would help.
+BUDGET_S = 5.0
 _ROUNDS = 5
 # So many inferences in one measurement: at least two, and more where they are short.
 _LEAST_RUNS, _MOST_RUNS = 2, 50
@@ -35,8 +39,9 @@ _HANDOVER_S = 0.15e-3
 _WORTH_A_SESSION = 1.1
 # Narrow when busy unless it is clearly the slower. Measured with nothing beside it the wide way looks better than it is
 # under load, where each picture that is decoded holds up one of its threads, and the others wait for that one.
-# ViLT-B/32 on two: 10.2 to 11.4 questions a second measured so, 10.3 served; narrow 11.3 to 11.9 and 11.1.
-_NARROW_ENOUGH = 0.95
+# ViLT-B/32 on two: 10.2 to 11.4 questions a second measured so, 10.3 served; narrow 11.3 to 11.9 and 11.1. On two
+# slower ones wide 3.1 to 3.8 and 3.0; narrow 3.1 to 3.9 and 3.8.
+_NARROW_ENOUGH = 0.9
 # A smaller batch is preferred while it has this much of the best throughput: all of a batch wait for its end.
 _ENOUGH = 0.95
 
@@ -54,11 +59,12 @@ class Trial:
 
     Attributes:
         runners: inferences at once when it is busy.
-        burst: given runners, batch and runs, each of the runners at once does so many inferences of such a batch.
+        burst: given runners, batch and runs, each of the runners at once does so many inferences of such a batch; gives
+            the seconds that one took the quickest runner.
     """
 
     runners: int
-    burst: Callable[[int, int, int], None]
+    burst: Callable[[int, int, int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +158,28 @@ def measure(
     Args:
         trials: what can be measured.
         max_batch: the largest batch; powers of two below it are tried as well.
-        clock: seconds.
+        clock: seconds, for the budget alone.
         budget_s: after so long only the smallest batches, where they were not measured yet, are.
     """
     sizes = [2**k for k in range(max_batch.bit_length()) if 2**k < max_batch] + [max_batch]
     alone: dict[Way, float] = {}
-    # Seconds of one run with all runners busy, by batch.
+    # Seconds of one inference with all runners busy, by batch.
     busy: dict[Way, dict[int, float]] = {way: {} for way in trials}
     open_ways = dict.fromkeys(trials)
     started = clock()
-    for _ in range(_ROUNDS):
-        for size in sizes:
+    for number in range(_ROUNDS):
+        for size in sizes if number else sizes[:1]:
             for way, trial in trials.items():
                 known = busy[way]
                 # The smallest batch is always measured: it is the least that a choice needs.
                 if known and (clock() - started > budget_s or (way not in open_ways and size not in known)):
                     continue
                 if size == sizes[0]:
-                    alone[way] = min(_time(trial, 1, 1, alone.get(way), clock), alone.get(way, math.inf))
+                    alone[way] = min(_time(trial, 1, 1, alone.get(way)), alone.get(way, math.inf))
                 if size == trial.runners == 1:
                     known[1] = alone[way]
                     continue
-                known[size] = min(_time(trial, trial.runners, size, known.get(size), clock), known.get(size, math.inf))
+                known[size] = min(_time(trial, trial.runners, size, known.get(size)), known.get(size, math.inf))
                 if known[size] > _LONG_S and _helps_little(known):
                     open_ways.pop(way, None)
     return {
@@ -184,17 +190,17 @@ def measure(
     }
 
 
-def at_once(pool: Executor, runners: int, work: Callable[[], None]) -> None:
-    """Do `work` in `runners` threads of the pool, begun at the same moment.
+def at_once(pool: Executor, runners: int, work: Callable[[], T]) -> list[T]:
+    """Do `work` in `runners` threads of the pool, begun at the same moment; what each gave.
 
     Raises:
         Exception: what one of them raised.
     """
     gate = threading.Barrier(runners)
 
-    def begin() -> None:
+    def begin() -> T:
         gate.wait()
-        work()
+        return work()
 
     try:
         futures = [pool.submit(begin) for _ in range(runners)]
@@ -202,8 +208,7 @@ def at_once(pool: Executor, runners: int, work: Callable[[], None]) -> None:
         # The pool was shut down half way: those that have begun must not wait for the others.
         gate.abort()
         raise
-    for future in futures:
-        future.result()
+    return [future.result() for future in futures]
 
 
 def describe(measured: Mapping[Way, Measured]) -> str:
@@ -215,12 +220,10 @@ def describe(measured: Mapping[Way, Measured]) -> str:
     )
 
 
-def _time(trial: Trial, runners: int, batch: int, expected_s: float | None, clock: Callable[[], float]) -> float:
-    """Seconds of one run."""
+def _time(trial: Trial, runners: int, batch: int, expected_s: float | None) -> float:
+    """Seconds of one inference."""
     runs = max(_LEAST_RUNS, min(math.ceil(_LEAST_S / expected_s), _MOST_RUNS)) if expected_s else _LEAST_RUNS
-    begun = clock()
-    trial.burst(runners, batch, runs)
-    return (clock() - begun) / runs
+    return trial.burst(runners, batch, runs)
 
 
 def _helps_little(seconds: Mapping[int, float]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ import pytest
 from service.backends import load_manifest
 from service.backends.classifier import ViltClassifier
 from service.backends.layout import Layout, Measured, Trial, Way, at_once, choose, measure
+from service.backends.loading import _burst
 from service.images import decode_image
 from service.scheduling import Urgency
 from service.settings import load_settings
@@ -44,7 +46,7 @@ def found(wide: Mapping[int, float], narrow: Mapping[int, float], wide_s: float,
         ({1: 14.0, 2: 15.1, 4: 15.4}, {1: 15.1, 2: 16.0, 4: 16.0}, 0.072, 0.132, WIDE, NARROW, 2),
         ({1: 15.5}, {1: 15.1}, 0.072, 0.132, WIDE, NARROW, 1),
         # Where wide is clearly better it is left alone.
-        ({1: 16.0}, {1: 15.1}, 0.072, 0.132, WIDE, WIDE, 1),
+        ({1: 16.9}, {1: 15.1}, 0.072, 0.132, WIDE, WIDE, 1),
         # In int8: two threads gain little on one question, and lose much on many.
         ({1: 13.2, 2: 14.0}, {1: 20.0, 2: 20.2}, 0.076, 0.100, WIDE, NARROW, 1),
         # A small model is faster on one thread.
@@ -77,9 +79,11 @@ def test_one_way_needs_no_choice() -> None:
 
 
 def trial(clock: Clock, runners: int, seconds: Callable[[int, int], float], log: list[tuple[int, int, int]]) -> Trial:
-    def burst(at_once: int, batch: int, runs: int) -> None:
+    def burst(at_once: int, batch: int, runs: int) -> float:
         log.append((at_once, batch, runs))
-        clock.now += runs * seconds(at_once, batch)
+        took = seconds(at_once, batch)
+        clock.now += runs * took
+        return took
 
     return Trial(runners, burst)
 
@@ -116,6 +120,35 @@ def test_measuring_ends_with_its_budget() -> None:
     assert clock.now - begun <= 30
 
 
+def test_long_inferences_are_measured_twice_before_larger_batches_are() -> None:
+    clock, log = Clock(), []
+    trials = {WIDE: trial(clock, 1, lambda _, n: 0.3 * n, log), NARROW: trial(clock, 2, lambda _, n: 0.5 * n, log)}
+    measured = measure(trials, 8, clock=clock, budget_s=5.0)
+    assert {way: set(m.rates) for way, m in measured.items()} == {WIDE: {1}, NARROW: {1}}
+    assert [entry[:2] for entry in log].count((2, 1)) == 2
+
+
+class Halting:
+    """A model of which one thread is held up in every inference."""
+
+    def __init__(self) -> None:
+        self.halted: int | None = None
+
+    def grey(self) -> None:
+        return None
+
+    def logits(self, items: list[None], way: Way) -> None:
+        if self.halted is None:
+            self.halted = threading.get_ident()
+        time.sleep(0.2 if threading.get_ident() == self.halted else 0.005)
+
+
+def test_the_quickest_thread_counts() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        seconds = _burst(Halting(), NARROW, pool, 2, 1, 3)  # type: ignore[arg-type]
+    assert 0.005 <= seconds < 0.1
+
+
 def test_the_best_round_counts() -> None:
     clock, seconds = Clock(), iter([0.5, 0.1, 0.4])
     measured = measure({WIDE: trial(clock, 1, lambda *_: next(seconds, 0.2), [])}, 1, clock=clock)
@@ -125,7 +158,7 @@ def test_the_best_round_counts() -> None:
 def test_all_begin_at_once_and_a_failure_is_told() -> None:
     together = threading.Barrier(3)
     with ThreadPoolExecutor(3) as pool:
-        at_once(pool, 3, lambda: together.wait(10) and None)
+        assert sorted(at_once(pool, 3, lambda: together.wait(10))) == [0, 1, 2]
         with pytest.raises(ZeroDivisionError):
             at_once(pool, 3, lambda: 1 // 0 and None)
     with pytest.raises(RuntimeError, match="shutdown"):
