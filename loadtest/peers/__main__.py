@@ -34,10 +34,10 @@ from service.evaluation.running.stopping import SignalError, ended_by_signals
 
 ROUNDS = 7
 SMALL = Lengths()
-LARGE = Lengths(warm_up=3, steady=15, one=3, photos=6, ten=8, overload=8, deadline_s=2.0)
+LARGE = Lengths(warm_up=3, steady=15, one=3, photos=6, ten=8, overload=8, lead_in=2.0, deadline_s=2.0)
 # Where each is several times another, shorter windows tell it as well.
 LARGE_HOUR = replace(LARGE, steady=10, photos=5, ten=6, overload=6)
-MINIATURE = Lengths(warm_up=1, steady=1, one=1, photos=1, ten=1, overload=1)
+MINIATURE = Lengths(warm_up=1, steady=1, one=1, photos=1, ten=1, overload=1, lead_in=0.0)
 # Above this a model is one of production size, with 100 ms a question and not 2.
 LARGE_BYTES = 50e6
 SAME_MODEL = ROOT / "models" / "vilt-shapes"

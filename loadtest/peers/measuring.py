@@ -46,6 +46,7 @@ class Lengths:
 
     Attributes:
         warm_up, steady, one, photos, ten, overload: seconds; those of wrk are whole.
+        lead_in: seconds under wrk's load that do not count: some first questions find a server at rest.
         deadline_s: in `overload`, how long a client waits.
     """
 
@@ -55,6 +56,7 @@ class Lengths:
     photos: int = 4
     ten: int = 4
     overload: int = 8
+    lead_in: float = 0.5
     deadline_s: float = 1.0
 
 
@@ -94,7 +96,7 @@ def measure(scenario: str, running: Running, load: Load, lengths: Lengths, first
     elif scenario == OVERLOAD:
         found = _overload(running, load, lengths, first, steady)
     else:
-        found = _wrk(scenario, running, load, getattr(lengths, scenario), first)
+        found = _wrk(scenario, running, load, getattr(lengths, scenario), first, lengths.lead_in)
     return dict.fromkeys(FIGURES) | found
 
 
@@ -103,17 +105,17 @@ def warm_up(running: Running, load: Load, lengths: Lengths) -> None:
     if running.contestant.protocol is None:
         _bare(STEADY, running, load, lengths, 0, seconds=lengths.warm_up)
     else:
-        _wrk(STEADY, running, load, lengths.warm_up, 0)
+        _wrk(STEADY, running, load, lengths.warm_up, 0, 0.0)
     running.settle()
 
 
-def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int) -> Figures:
+def _wrk(scenario: str, running: Running, load: Load, seconds: int, first: int, lead_in: float) -> Figures:
     folder, count = load.requests(scenario, running.protocol, running.contestant.name)
     connections = CONNECTIONS[scenario]
-    ramp = math.ceil(STEP_S * (connections - 1) + SPARE_S)
+    ramp = math.ceil(STEP_S * (connections - 1) + lead_in + SPARE_S)
     command = ["wrk", "-t", str(connections), "-c", str(connections), "-d", f"{seconds + ramp}s", "--timeout", "60s"]
     command += ["-s", str(SCRIPT), running.url, "--", str(folder)]
-    command += [str(number) for number in (count, first, STEP_S, seconds, connections)]
+    command += [str(number) for number in (count, first, STEP_S, seconds, connections, lead_in)]
     with watching(running) as window:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + WRK_PATIENCE_S)

@@ -1,9 +1,9 @@
 -- Closed loop: sends the requests of a folder in turn, whole as they lie there, and prints one JSON line at the end.
---   wrk -t 16 -c 16 -d 8s -s wrk.lua http://127.0.0.1:8000 -- FOLDER COUNT FIRST STEP SECONDS CONNECTIONS
+--   wrk -t 16 -c 16 -d 8s -s wrk.lua http://127.0.0.1:8000 -- FOLDER COUNT FIRST STEP SECONDS CONNECTIONS LEAD_IN
 -- FOLDER has the files 0, 1, … COUNT-1; FIRST is the one to begin with. Each thread has one connection and a share of the
 -- files. Connections are opened STEP seconds apart: where sixteen come at once, one of a server's workers that share a
--- socket accepts them all, and the others have nothing to do. Replies count for SECONDS from the last one's opening, and
--- their latencies are taken here: wrk's own are of all replies, and those of slow ones are added to ("corrected").
+-- socket accepts them all, and the others have nothing to do. Replies count for SECONDS from LEAD_IN after the last one's
+-- opening, and their latencies are taken here: wrk's own are of all replies, and those of slow ones are added to ("corrected").
 
 local ffi = require("ffi")
 ffi.cdef [[
@@ -38,7 +38,7 @@ function init(args)
    if number > 0 then
       ffi.C.usleep(step * 1e6)
    end
-   begins = now() + step * (connections - 1 - number)
+   begins = now() + step * (connections - 1 - number) + tonumber(args[7])
    ends = begins + tonumber(args[5])
    asked, bad, latencies = begins, 0, {}
 end
