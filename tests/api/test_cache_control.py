@@ -68,9 +68,9 @@ def test_anything_is_read(value: str) -> None:
 
 @pytest.mark.parametrize("part", [",", 'a="', 'a="\\', "a=", "a ", '"', " ", '\\"', 'a="\\",'])
 def test_a_long_one_takes_no_time(part: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     of(part * (16_000 // len(part)))
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_what_each_allows() -> None:

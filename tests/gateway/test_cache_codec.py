@@ -113,10 +113,10 @@ def test_a_vocabulary_of_thousands_is_small_and_quick() -> None:
     data = encode(given_)
     assert len(data) < 45_000
     assert_same(decode(data, answer_set), given_)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20):
         decode(encode(given_), answer_set)
-    assert (time.perf_counter() - started) / 20 < 0.05, "it runs on the event loop"
+    assert (time.process_time() - started) / 20 < 0.05, "it runs on the event loop"
 
 
 def test_the_labels_are_the_sets_own_where_they_can_be() -> None:

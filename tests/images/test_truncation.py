@@ -54,10 +54,10 @@ FILES = {
 
 
 def refusal(data: bytes) -> ImageError:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ImageError) as caught:
         decode_image(data)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     return caught.value
 
 

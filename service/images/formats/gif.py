@@ -6,8 +6,11 @@ does not cover is transparent.
 
 from __future__ import annotations
 
+import itertools
 import struct
+from collections.abc import Iterator
 
+from service.errors import ImageError
 from service.images.limits import ImageLimits
 from service.images.prepared import Prepared
 from service.images.refusal import truncated, undecodable
@@ -15,6 +18,8 @@ from service.images.refusal import truncated, undecodable
 _KIND = "GIF"
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 _GRAPHIC_CONTROL = 0xF9
+# Sub-blocks included. 16 MB in full sub-blocks are 63,000; ten times that is a quarter of a second's walk.
+_MOST_BLOCKS = 600_000
 
 
 def prepare(data: bytes, limits: ImageLimits) -> Prepared:
@@ -31,19 +36,20 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
     at = 13 + palette_size
     control = b""
     frame: Prepared | None = None
-    while True:
+    steps = itertools.repeat(None, _MOST_BLOCKS)
+    for _ in steps:
         if at >= len(data):
             raise truncated(_KIND, "before its trailer" if frame else "before its pixel data")
         block = data[at]
         if block == _TRAILER:
             break
         if block == _EXTENSION:
-            end = _skip_blocks(data, at + 2)
+            end = _skip_blocks(data, at + 2, steps)
             if not frame and data[at + 1] == _GRAPHIC_CONTROL and data[at + 2] == 4 and end == at + 8:
                 control = data[at:end]
             at = end
         elif block == _IMAGE:
-            end = _image_end(data, at)
+            end = _image_end(data, at, steps)
             if frame is None:
                 frame = _first_frame(data, at, end, control, palette_size, limits)
             at = end
@@ -53,6 +59,8 @@ def prepare(data: bytes, limits: ImageLimits) -> Prepared:
             at += 1  # stray block ends are common
         else:
             raise undecodable(_KIND, "there is a block that the format does not have")
+    else:
+        raise _too_many()
     if frame is None:
         raise undecodable(_KIND, "there is no picture in it")
     return frame
@@ -87,21 +95,27 @@ def _first_frame(data: bytes, at: int, end: int, control: bytes, palette_size: i
     return Prepared(width=canvas[0], height=canvas[1], payload=payload, canvas=None if whole else canvas)
 
 
-def _image_end(data: bytes, at: int) -> int:
+def _image_end(data: bytes, at: int, steps: Iterator[None]) -> int:
     """The offset behind an image block: descriptor, local palette, code size and data."""
     if at + 10 > len(data):
         raise truncated(_KIND, "inside a frame's header")
     flags = data[at + 9]
     palette = 3 << ((flags & 7) + 1) if flags & 0x80 else 0
-    return _skip_blocks(data, at + 10 + palette + 1)
+    return _skip_blocks(data, at + 10 + palette + 1, steps)
 
 
-def _skip_blocks(data: bytes, at: int) -> int:
-    """The offset behind a chain of sub-blocks that starts at `at`."""
+def _skip_blocks(data: bytes, at: int, steps: Iterator[None]) -> int:
+    """The offset behind a chain of sub-blocks that starts at `at`; each takes one of `steps`."""
     end = len(data)
-    while at < end:
+    for _ in steps:
+        if at >= end:
+            raise truncated(_KIND, "inside its pixel data")
         size = data[at]
         at += 1 + size
         if not size:
             return at
-    raise truncated(_KIND, "inside its pixel data")
+    raise _too_many()
+
+
+def _too_many() -> ImageError:
+    return undecodable(_KIND, f"it has more than {_MOST_BLOCKS:,} blocks")
