@@ -123,8 +123,8 @@ bench-decoding: install-dev
 	PYTHONPATH=$(DECODERS) $(VENV)/bin/python -m loadtest.decoding $(FLAGS)
 
 # This service side by side with seven peers (loadtest/README.md): the same work behind each with the embedded model and with
-# one of ViLT-B/32's size, then what an hour's user writes. Two and a half hours on two cores that do nothing else, after
-# the environments and models have been made once; FLAGS=--resume goes on where it was stopped.
+# one of ViLT-B/32's size, then what an hour's user writes. About three hours on two cores that do nothing else, after the
+# environments and models have been made once; FLAGS=--resume goes on where it was stopped.
 PEERS := build/peers
 PEER_NAMES := fastapi litserve mosec bentoml mlserver kserve ray torch
 bench-peers: install-dev system-test peers $(PEERS)/.models

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from loadtest.peers.digest import digest
 from service.cli.main import cli
 from service.settings import Settings
 from tests.support.serving import Running
@@ -64,6 +65,13 @@ def same(printed: object, real: object) -> bool:
     if isinstance(printed, float) and isinstance(real, float):
         return printed == pytest.approx(real, abs=1e-3)
     return printed == real
+
+
+def test_the_tables_beside_peers_are_those_that_were_measured(readme: str, root: Path) -> None:
+    pages = re.findall(r"\]\((loadtest/results/peers-\S+)\.md\)", readme)
+    assert pages
+    for page in pages:
+        assert digest(json.loads((root / f"{page}.json").read_text("utf-8"))) in readme, page
 
 
 def test_the_limits_it_states_are_the_defaults(readme: str) -> None:
