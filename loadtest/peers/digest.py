@@ -28,20 +28,23 @@ COLUMNS = (
 def digest(results: Mapping[str, Any]) -> str:
     """A Markdown table with a row for each contestant: medians, and the ratio of questions/s to this service's.
 
+    What was not measured is left empty.
+
     Args:
-        results: what `python -m loadtest.peers` wrote as JSON.
+        results: what `python -m loadtest.peers` wrote as JSON; `steady` must be in it.
 
     Raises:
-        KeyError: a scenario was not measured.
+        KeyError: it is something else, or without `steady`.
     """
+    tables = results["tables"]
     found = {
-        scenario: {line["contestant"]: line for line in results["tables"][TITLES[scenario]]}
-        for scenario in (STEADY, PHOTOS, TEN, OVERLOAD, ONE)
+        scenario: {line["contestant"]: line for line in tables.get(title, ())} for scenario, title in TITLES.items()
     }
     first, *rest = (name for name, _, _ in COLUMNS)
     lines = [f"| | {first} | times ours | {' | '.join(rest)} |", "|---" * (len(COLUMNS) + 2) + "|"]
-    for name, steady in found[STEADY].items():
-        rate, *others = (_short(found[scenario][name][key]) for _, scenario, key in COLUMNS)
+    for steady in tables[TITLES[STEADY]]:
+        name = steady["contestant"]
+        rate, *others = (_short(found[scenario].get(name, {}).get(key)) for _, scenario, key in COLUMNS)
         shown = f"**{name}**" if name == OURS else name
         lines.append(f"| {shown} | {rate} | {_ratio(steady)} | {' | '.join(others)} |")
     return "\n".join(lines)
@@ -50,9 +53,11 @@ def digest(results: Mapping[str, Any]) -> str:
 def _ratio(line: Mapping[str, Any]) -> str:
     if line["times ours"] is None:
         return ""
-    low, high = line["interval of that"].split(" (")[0].split(" to ")
+    # "0.9571 to 1.061 (98%)", or nothing of a single round.
+    ends = [_short(float(end)) for end in line["interval of that"].partition(" (")[0].split(" to ") if end]
+    interval = f" ({' to '.join(ends)})" if ends else ""
     verdict = f", {line['against ours']}" if line["against ours"] in (AHEAD, BEHIND) else ""
-    return f"{_short(line['times ours'])} ({_short(float(low))} to {_short(float(high))}){verdict}"
+    return f"{_short(line['times ours'])}{interval}{verdict}"
 
 
 def _short(value: float | None) -> str:
